@@ -1,0 +1,248 @@
+//! Prints what one operation costs, ours and each peer's, beside the floors.
+//!
+//! `--quick` only shows that everything runs; `--rounds N` takes more or fewer of them;
+//! `--only WORD` keeps the lines whose name contains the word, and the floors.
+
+use paceline_peers::{
+    measure::{Figure, Kind, Plan, Subject, measure},
+    subjects::{self, PEERS, floors, governor, paceline},
+    table::{Table, ratio, tenths},
+    versions,
+};
+use std::{
+    io::{IsTerminal, Write, stderr},
+    process::ExitCode,
+    thread,
+};
+
+const USAGE: &str = "usage: speed [--quick] [--rounds N] [--only WORD]";
+
+fn main() -> ExitCode {
+    let options = match Options::from_args(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(message) => {
+            eprintln!("{message}\n{USAGE}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut subjects = subjects::all();
+    if let Some(word) = &options.only {
+        subjects
+            .retain(|subject| subject.kind() == Kind::Floor || subject.name().contains(&**word));
+    }
+    let figures = measure(&subjects, options.plan, show_progress);
+    let results = Results { subjects, figures };
+    println!("{}", conditions(options.plan));
+    println!("{}", results.table());
+    print!("{}", results.goals());
+    ExitCode::SUCCESS
+}
+
+struct Options {
+    plan: Plan,
+    only: Option<String>,
+}
+
+impl Options {
+    fn from_args(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut options = Self {
+            plan: Plan::FULL,
+            only: None,
+        };
+        while let Some(arg) = args.next() {
+            match &*arg {
+                "--quick" => options.plan = Plan::QUICK,
+                "--rounds" => {
+                    let rounds = args.next().ok_or("--rounds needs a number")?;
+                    options.plan.rounds = rounds
+                        .parse()
+                        .ok()
+                        .filter(|&rounds| rounds > 0)
+                        .ok_or_else(|| {
+                            format!("--rounds needs a number above zero, not {rounds:?}")
+                        })?;
+                }
+                "--only" => options.only = Some(args.next().ok_or("--only needs a word")?),
+                // `cargo bench` hands this to every program that it runs.
+                "--bench" => (),
+                _ => return Err(format!("unknown argument {arg:?}")),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// On a terminal only: a log has no use for it.
+fn show_progress(done: u32, of: u32) {
+    let mut terminal = stderr();
+    if terminal.is_terminal() {
+        let end = if done == of { "\r\x1b[K" } else { "" };
+        // Progress that cannot be shown is no reason to stop.
+        let _ = write!(terminal, "\rround {done} of {of}{end}");
+        let _ = terminal.flush();
+    }
+}
+
+fn conditions(plan: Plan) -> String {
+    let cores = thread::available_parallelism()
+        .map_or_else(|_| "unknown".to_owned(), |cores| cores.to_string());
+    let peers: Vec<String> = PEERS
+        .iter()
+        .map(|peer| format!("{peer} {}", versions::of(peer).unwrap_or("unknown")))
+        .collect();
+    format!(
+        "Medians of {} alternating rounds of about {:?} each; {} {}; cores: {cores}.\n\
+         Peers: {}.\n\
+         One thread: ns per operation. Two threads share the limiter: ns per operation of each, \
+         and millions of operations\n\
+         a second of both together. +-: how far apart the middle half of the rounds lies.\n",
+        plan.rounds,
+        plan.round,
+        std::env::consts::ARCH,
+        std::env::consts::OS,
+        peers.join(", "),
+    )
+}
+
+struct Results {
+    subjects: Vec<Subject>,
+    figures: Vec<Figure>,
+}
+
+impl Results {
+    fn find(&self, kind: Kind, name: &str) -> Option<&Figure> {
+        self.of(kind)
+            .find(|(subject, _)| subject.name() == name)
+            .map(|(_, figure)| figure)
+    }
+
+    fn of(&self, kind: Kind) -> impl Iterator<Item = (&Subject, &Figure)> {
+        self.subjects
+            .iter()
+            .zip(&self.figures)
+            .filter(move |(subject, _)| subject.kind() == kind)
+    }
+
+    /// The line of governor, as it comes, that a group is compared with.
+    fn rival(&self, kind: Kind) -> Option<&Figure> {
+        self.find(
+            kind,
+            match kind {
+                Kind::Granted | Kind::Denied => governor::CHECK,
+                Kind::Ready => governor::UNTIL_READY,
+                Kind::Floor | Kind::Reserve => return None,
+            },
+        )
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(&[
+            "",
+            "1 thread",
+            "+-",
+            "/now+CAS",
+            "/governor",
+            "2 threads",
+            "+-",
+            "M/s",
+            "/now+CAS",
+            "/governor",
+            "2 thr / 1",
+        ]);
+        let floor = self.find(Kind::Floor, floors::NOW_AND_CAS);
+        for kind in Kind::ALL {
+            if self.of(kind).next().is_none() {
+                continue;
+            }
+            table.section(&kind);
+            let rival = self.rival(kind);
+            for (subject, figure) in self.of(kind) {
+                table.row(cells(subject.name(), figure, floor, rival));
+            }
+        }
+        table
+    }
+
+    /// What the library sets out to reach, and what this run says. For people to read: a figure
+    /// of one run on one machine fails nothing.
+    fn goals(&self) -> Table {
+        let floor = self.find(Kind::Floor, floors::NOW_AND_CAS);
+        let granted = self.find(Kind::Granted, paceline::TRY);
+        let full = self.find(Kind::Granted, paceline::TRY_FULL);
+        let denied = self.find(Kind::Denied, paceline::TRY);
+        let ready = self.find(Kind::Ready, paceline::ACQUIRE);
+        let unconstrained = self.find(Kind::Ready, paceline::ACQUIRE_UNCONSTRAINED);
+        let now = self.find(Kind::Floor, floors::NOW);
+        let slow_down = || Some(denied?.slow_down()? / now?.slow_down()?);
+
+        let mut table = Table::new(&["goal", "at most", "this run"]);
+        for (goal, most, reached) in [
+            (
+                "try granted / (Instant::now() + CAS)",
+                1.20,
+                compared(granted, floor),
+            ),
+            ("the same on a full bucket", 1.20, compared(full, floor)),
+            (
+                "try denied / (Instant::now() + CAS)",
+                1.15,
+                compared(denied, floor),
+            ),
+            (
+                "ready acquire / try granted",
+                1.25,
+                compared(ready, granted),
+            ),
+            (
+                "the same without tokio's budget",
+                1.25,
+                compared(unconstrained, granted),
+            ),
+            (
+                "slow-down of refusals on two threads / Instant::now()'s",
+                1.25,
+                slow_down(),
+            ),
+        ] {
+            if reached.is_some() {
+                table.row(vec![goal.to_owned(), format!("{most:.2}"), ratio(reached)]);
+            }
+        }
+        table
+    }
+}
+
+/// One thread's figure against another's.
+fn compared(figure: Option<&Figure>, with: Option<&Figure>) -> Option<f64> {
+    Some(figure?.one.median() / with?.one.median())
+}
+
+/// The same on two threads.
+fn compared_on_two(figure: Option<&Figure>, with: Option<&Figure>) -> Option<f64> {
+    Some(figure?.two.as_ref()?.median() / with?.two.as_ref()?.median())
+}
+
+fn cells(
+    name: &str,
+    figure: &Figure,
+    floor: Option<&Figure>,
+    rival: Option<&Figure>,
+) -> Vec<String> {
+    let dash = || "-".to_owned();
+    let percent = |part: f64| format!("{:.0}%", part * 100.0);
+    let two = figure.two.as_ref();
+    vec![
+        format!("  {name}"),
+        tenths(figure.one.median()),
+        percent(figure.one.spread()),
+        ratio(compared(Some(figure), floor)),
+        ratio(compared(Some(figure), rival)),
+        two.map_or_else(dash, |two| tenths(two.median())),
+        two.map_or_else(dash, |two| percent(two.spread())),
+        // Two threads, each one operation in so many ns: thousandths of a ns are millions a second.
+        two.map_or_else(dash, |two| tenths(2_000.0 / two.median())),
+        ratio(compared_on_two(Some(figure), floor)),
+        ratio(compared_on_two(Some(figure), rival)),
+        ratio(figure.slow_down()),
+    ]
+}

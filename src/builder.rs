@@ -1,0 +1,68 @@
+//! [`Builder`]: what more can be said of a limiter than its rate and burst.
+
+use crate::error::BuildError;
+use crate::limiter::Limiter;
+use crate::line::Bounds;
+use crate::rate::Rate;
+
+/// Builds a [`Limiter`].
+#[derive(Clone, Copy, Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct Builder {
+    rate: Rate,
+    burst: u32,
+    initial: Option<u32>,
+    max_rate: Option<Rate>,
+    max_burst: Option<u32>,
+}
+
+impl Builder {
+    pub(crate) fn new(rate: Rate) -> Self {
+        Self { rate, burst: 1, initial: None, max_rate: None, max_burst: None }
+    }
+
+    /// How many permits are kept at most; 1 unless set.
+    pub fn burst(self, burst: u32) -> Self {
+        Self { burst, ..self }
+    }
+
+    /// How many permits there are to start with; as many as the burst unless set.
+    pub fn initial(self, initial: u32) -> Self {
+        Self { initial: Some(initial), ..self }
+    }
+
+    /// The fastest rate that the limiter can be set to later.
+    pub fn max_rate(self, max_rate: Rate) -> Self {
+        Self { max_rate: Some(max_rate), ..self }
+    }
+
+    /// The largest burst that the limiter can be set to later.
+    pub fn max_burst(self, max_burst: u32) -> Self {
+        Self { max_burst: Some(max_burst), ..self }
+    }
+
+    /// Builds it.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`]
+    pub fn build(self) -> Result<Limiter, BuildError> {
+        let Self { rate, burst, initial, max_rate, max_burst } = self;
+        let initial = initial.unwrap_or(burst);
+        if initial > burst {
+            return Err(BuildError::InitialExceedsBurst { initial, burst });
+        }
+        if let Some(max) = max_rate.filter(|max| rate.exceeds(*max) && !rate.is_unlimited()) {
+            return Err(BuildError::RateExceedsMax { rate, max });
+        }
+        if let Some(max) = max_burst.filter(|max| burst > *max) {
+            return Err(BuildError::BurstExceedsMax { burst, max });
+        }
+        let usual = Bounds::usual(rate, burst);
+        let bounds = Bounds {
+            rate: max_rate.unwrap_or(usual.rate),
+            burst: max_burst.unwrap_or(usual.burst),
+        };
+        Ok(Limiter::build(rate, burst, initial, bounds))
+    }
+}

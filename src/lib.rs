@@ -1,0 +1,22 @@
+//! paceline
+#![forbid(unsafe_code)]
+
+mod acquire;
+mod builder;
+mod error;
+mod limiter;
+mod line;
+mod rate;
+mod reservation;
+mod sleep;
+mod sync;
+mod time;
+
+pub use acquire::Acquire;
+pub use builder::Builder;
+pub use error::{
+    AcquireError, BuildError, Limited, RangeError, RateError, ReserveError, TryAcquireError,
+};
+pub use limiter::Limiter;
+pub use rate::Rate;
+pub use reservation::Reservation;

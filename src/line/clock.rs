@@ -1,0 +1,141 @@
+//! When what is minted: pure functions of the time, in exact integers.
+//!
+//! Times are nanoseconds since the limiter was made. A clock mints `whole + part / over` grains
+//! in each of them, from `origin` on at the time `start`. Nothing is accumulated: every reading
+//! is computed afresh from those numbers, in 128 bits, so no error can build up.
+
+use super::position::{Grains, Position};
+use crate::rate::Rate;
+use crate::rate::ratio::reduced;
+
+/// Grains minted in a nanosecond: `whole + part / over`, with `part < over`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Speed {
+    pub(crate) whole: u64,
+    pub(crate) part: u64,
+    /// Zero stands for unlimited: all is minted at once.
+    pub(crate) over: u64,
+}
+
+impl Speed {
+    const UNLIMITED: Self = Self { whole: 0, part: 0, over: 0 };
+
+    /// The speed of `rate` where a token is `token` grains.
+    pub(crate) fn of(rate: Rate, token: Grains) -> Self {
+        if rate.is_unlimited() {
+            return Self::UNLIMITED;
+        }
+        let (tokens, period) = rate.reduced();
+        let grains = u128::from(tokens) * u128::from(token.0);
+        let period = u128::from(period);
+        let (part, over) = reduced(grains % period, period);
+        let fits = |n: u128| {
+            u64::try_from(n).expect("a rate of at most 10^12/s in grains of at most 2^47 a token")
+        };
+        Self { whole: fits(grains / period), part: fits(part), over: fits(over) }
+    }
+
+    /// The grains minted in `elapsed`, and what of the next grain, in parts of `over`.
+    #[inline]
+    fn minted_in(self, elapsed: u64) -> (u128, u64) {
+        let whole = u128::from(elapsed) * u128::from(self.whole);
+        if self.part == 0 {
+            return (whole, 0);
+        }
+        let parts = u128::from(elapsed) * u128::from(self.part);
+        let over = u128::from(self.over);
+        #[expect(clippy::cast_possible_truncation, reason = "a remainder is below `over`")]
+        (whole + parts / over, (parts % over) as u64)
+    }
+}
+
+/// A stretch of minting at one speed: the line stands at `origin` until `start`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Clock {
+    pub(crate) start: u64,
+    pub(crate) origin: Position,
+    pub(crate) speed: Speed,
+}
+
+/// The line at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// What is minted, rounded down to the grain.
+    pub(crate) minted: Position,
+    /// What counts as minted where a full bucket overflows: rounded up if a grain takes longer
+    /// than a nanosecond and the one before `now` has not just finished it.
+    ///
+    /// Rounding down here would let a permit that has overflowed by a fraction of a grain be
+    /// used. Where a grain takes a nanosecond or less, whatever is rounded off was minted after
+    /// `now - 1`, and windows `(t1, t2]` do not count that; so both are the same.
+    pub(crate) filled: Position,
+}
+
+impl Clock {
+    #[inline]
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.speed.over == 0
+    }
+
+    #[inline]
+    pub(crate) fn read(&self, now: u64) -> Reading {
+        if self.is_unlimited() {
+            return Reading { minted: Position::INFINITE, filled: Position::INFINITE };
+        }
+        let (grains, rest) = self.speed.minted_in(now.saturating_sub(self.start));
+        let minted = self.origin.ahead(grains);
+        let unfinished = self.speed.whole == 0 && rest > 0 && rest >= self.speed.part;
+        Reading { minted, filled: minted.ahead(u128::from(unfinished)) }
+    }
+
+    /// What was minted, rounded up, one nanosecond before `now`: whoever is used at `now` counts
+    /// in windows that begin there, so what starts below this less the capacity has overflowed.
+    #[inline]
+    pub(crate) fn passed(&self, now: u64) -> Position {
+        if self.is_unlimited() {
+            return Position::INFINITE;
+        }
+        let elapsed = now.saturating_sub(self.start).saturating_sub(1);
+        let (grains, rest) = self.speed.minted_in(elapsed);
+        self.origin.ahead(grains + u128::from(rest > 0))
+    }
+
+    /// The first time at which all up to `position` is minted, the exact inverse of
+    /// [`Clock::read`]; zero if it is older than this clock, `None` if it never comes.
+    pub(crate) fn due(&self, position: Position) -> Option<u64> {
+        let ahead = position.beyond(self.origin);
+        if self.is_unlimited() || ahead == 0 {
+            return Some(0);
+        }
+        self.start.checked_add(self.speed.time_for(ahead)?)
+    }
+}
+
+impl Speed {
+    /// The shortest time in which `grains` are minted; `None` if that is longer than `u64`.
+    fn time_for(self, grains: u128) -> Option<u64> {
+        let whole = u128::from(self.whole);
+        if self.part == 0 {
+            let time = grains.checked_div(whole)?;
+            let time = time + u128::from(time * whole < grains);
+            return u64::try_from(time).ok();
+        }
+        // A division would need a product of up to 192 bits, so the time is searched for: it lies
+        // between those at the next higher and the next lower whole speed.
+        let slowest = grains.checked_div(whole).unwrap_or(u128::MAX);
+        let mut high = u64::try_from(slowest).unwrap_or(u64::MAX);
+        let mut low = u64::try_from(grains / (whole + 1)).ok()?;
+        if self.minted_in(high).0 < grains {
+            return None;
+        }
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.minted_in(middle).0 < grains {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Some(high)
+    }
+}

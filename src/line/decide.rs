@@ -1,0 +1,124 @@
+//! What becomes of a request: pure functions of a view of the state and the time.
+
+use super::clock::Clock;
+use super::config::Config;
+use super::position::{Grains, Interval, Position};
+
+/// How long a request may wait for its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// Its turn must have come by this time; for a try, now.
+    Until(u64),
+    Forever,
+}
+
+impl Patience {
+    /// Whether even what can be had now is too late.
+    #[inline]
+    pub(crate) fn is_over(self, now: u64) -> bool {
+        matches!(self, Self::Until(time) if time < now)
+    }
+}
+
+/// The free end of the line as it is at one instant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tail {
+    /// Where the next interval starts: behind all that is spent and all that has overflowed.
+    pub(crate) start: Position,
+    /// Intervals that end up to here can be used now.
+    pub(crate) reach: Position,
+    /// Intervals must end before this, to be told apart from the past.
+    room: Position,
+}
+
+impl Tail {
+    #[inline]
+    pub(crate) fn at(now: u64, config: &Config, spent: Position) -> Self {
+        let reading = config.clock.read(now);
+        // A bucket that has been full for a grain has let that grain overflow unused; it may be
+        // drawn empty at once although the newest grain is not quite finished.
+        let idle = spent + config.capacity <= reading.minted;
+        Self {
+            start: spent.max(config.horizon(reading.filled)),
+            reach: if idle { reading.filled } else { reading.minted },
+            room: (reading.minted - config.capacity) + Grains::ROOM,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn interval(&self, length: Grains) -> Interval {
+        Interval { start: self.start, end: self.start + length }
+    }
+}
+
+/// Why a request gets nothing. It has changed nothing then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    Closed,
+    ExceedsBurst {
+        burst: Grains,
+    },
+    /// Its turn comes later than it can wait.
+    Late(Turn),
+    /// The line has no room so far ahead.
+    NoRoom,
+}
+
+/// When a booking's turn comes, worked out only if asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    clock: Clock,
+    end: Position,
+    now: u64,
+}
+
+impl Turn {
+    /// Nanoseconds from the time of the request; `None` if the turn never comes.
+    pub(crate) fn wait(&self) -> Option<u64> {
+        Some(self.clock.due(self.end)?.saturating_sub(self.now))
+    }
+}
+
+/// Whether a request may be turned away before the line is looked at, or needs nothing of it.
+#[inline]
+pub(crate) fn admit(closed: bool, config: &Config, cost: Grains) -> Result<Demand, Refusal> {
+    if closed {
+        Err(Refusal::Closed)
+    } else if cost.0 == 0 || config.clock.is_unlimited() {
+        Ok(Demand::Nothing)
+    } else if cost > config.capacity {
+        Err(Refusal::ExceedsBurst { burst: config.capacity })
+    } else {
+        Ok(Demand::Interval)
+    }
+}
+
+/// What a request needs of the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Demand {
+    Nothing,
+    Interval,
+}
+
+/// Whether who is so patient may have a turn that comes when `end` is minted.
+#[inline]
+pub(crate) fn accept(
+    now: u64,
+    config: &Config,
+    tail: &Tail,
+    end: Position,
+    patience: Patience,
+) -> Result<(), Refusal> {
+    let in_time = match patience {
+        Patience::Forever => true,
+        Patience::Until(time) if time > now => end <= config.clock.read(time).minted,
+        Patience::Until(time) => time == now && end <= tail.reach,
+    };
+    if !in_time {
+        Err(Refusal::Late(Turn { clock: config.clock, end, now }))
+    } else if end >= tail.room {
+        Err(Refusal::NoRoom)
+    } else {
+        Ok(())
+    }
+}

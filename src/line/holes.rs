@@ -1,0 +1,153 @@
+//! Intervals that were given back, to be used again.
+//!
+//! A hole is in the set or in the hand of the one thread that removed it, never both. Taking part
+//! of a hole is a removal and an insertion of the rest. Neighbours are not merged: a booking
+//! gathers them anyway.
+
+use super::position::{Grains, Interval, Position};
+use crate::sync::{AtomicUsize, Ordering, SortedMap};
+use std::collections::VecDeque;
+
+/// All holes of a line, by position.
+pub(crate) struct Holes {
+    /// At least the number of holes in `map`: raised before an insertion, lowered after a
+    /// removal. So zero means that there is none.
+    count: AtomicUsize,
+    /// From start to end.
+    map: SortedMap<Position, Position>,
+}
+
+/// A stretch of free tokens, and the key of the hole that it lies in (none at the tail).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Free {
+    pub(crate) hole: Option<Position>,
+    pub(crate) interval: Interval,
+}
+
+impl Holes {
+    pub(crate) fn new() -> Self {
+        Self { count: AtomicUsize::new(0), map: SortedMap::new() }
+    }
+
+    /// Whether there may be any.
+    #[inline]
+    pub(crate) fn are_about(&self) -> bool {
+        // Relaxed: a hole whose insertion happened before this call has raised the counter before
+        // this load, and all that was lowered since was removed. Of a hole that is inserted at the
+        // same time as this call nothing is promised.
+        self.count.load(Ordering::Relaxed) != 0
+    }
+
+    pub(crate) fn put(&self, hole: Interval) {
+        // Relaxed, and before the insertion: see `are_about`. Raised after it, there would be a
+        // hole that a zero hides, and a removal could lower the counter below zero.
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.map.insert(hole.start, hole.end);
+    }
+
+    /// Takes the hole that starts at `start` out of the set. One caller wins it.
+    fn remove(&self, start: Position) -> Option<Interval> {
+        let end = self.map.remove(start)?;
+        // Relaxed, and after the removal: see `are_about`.
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        Some(Interval { start, end })
+    }
+
+    /// Takes the last hole if it ends at `end`.
+    pub(crate) fn remove_last(&self, end: Position) -> Option<Interval> {
+        let (start, _) = self.map.last().filter(|(_, last)| *last == end)?;
+        let hole = self.remove(start)?;
+        if hole.end == end {
+            return Some(hole);
+        }
+        self.put(hole);
+        None
+    }
+
+    /// Drops up to `most` of the holes that have overflowed, where `alive_from` is the first
+    /// position that has not.
+    pub(crate) fn sweep(&self, alive_from: Position, most: usize) {
+        for _ in 0..most {
+            let Some((start, _)) = self.map.first().filter(|(_, end)| *end <= alive_from) else {
+                return;
+            };
+            // It may have come back longer since, in which case it is not dropped.
+            if let Some(hole) = self.remove(start).filter(|hole| hole.end > alive_from) {
+                self.put(hole);
+            }
+        }
+    }
+
+    /// The free tokens at and beyond `alive_from`, in their order. What has overflowed of the
+    /// first hole is left out by whole tokens.
+    pub(crate) fn alive(&self, alive_from: Position, token: Grains) -> impl Iterator<Item = Free> {
+        let first = self.map.at_or_before(alive_from).filter(|(_, end)| *end > alive_from);
+        let first = first.or_else(|| self.map.after(alive_from));
+        std::iter::successors(first, |(start, _)| self.map.after(*start)).filter_map(
+            move |(hole, end)| {
+                let start = hole.skip_tokens_to(alive_from, token);
+                (start < end)
+                    .then_some(Free { hole: Some(hole), interval: Interval { start, end } })
+            },
+        )
+    }
+
+    /// Takes the holes that `plan` (in the order of their positions) lies in, and puts back what
+    /// it leaves of them. If another thread was faster, puts all back and says no.
+    ///
+    /// Everybody takes in the order of positions, so of all who are in each other's way the one
+    /// that holds the last gets on.
+    pub(crate) fn claim(&self, plan: &[Free]) -> bool {
+        let holes = plan.iter().filter_map(|free| Some((free.hole?, free.interval)));
+        for (taken, (start, wanted)) in holes.clone().enumerate() {
+            match self.remove(start) {
+                Some(hole) if hole.end >= wanted.end => {
+                    // What lies before `wanted` has overflowed and is dropped.
+                    if hole.end > wanted.end {
+                        self.put(Interval { start: wanted.end, end: hole.end });
+                    }
+                }
+                lost => {
+                    lost.into_iter().for_each(|shorter| self.put(shorter));
+                    holes.take(taken).for_each(|(_, interval)| self.put(interval));
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}
+
+/// The earliest tokens to make up `need` that lie within one burst of each other, so that the
+/// first has not overflowed when the last is minted. `free` must end with `need` tokens or more
+/// in one piece, as the tail of the line does.
+///
+/// Only runs that begin with a piece are looked at: one that begins inside of a piece is no
+/// shorter than the one that begins a token earlier.
+pub(crate) fn earliest_run(
+    free: impl Iterator<Item = Free>,
+    need: u32,
+    token: Grains,
+    burst: Grains,
+) -> Vec<Free> {
+    let need = u128::from(need);
+    let count = |free: &Free| free.interval.start.whole_tokens_to(free.interval.end, token);
+    let mut run = VecDeque::new();
+    let mut gathered = 0;
+    for piece in free {
+        run.push_back(piece);
+        gathered += count(&piece);
+        while gathered >= need {
+            let excess = (gathered - need) * u128::from(token.0);
+            let end = piece.interval.end.behind(excess);
+            let Some(first) = run.front_mut() else { break };
+            if end.beyond(first.interval.start) <= u128::from(burst.0) {
+                run.back_mut().expect("it has a front").interval.end = end;
+                return run.into();
+            }
+            gathered -= count(first);
+            run.pop_front();
+        }
+    }
+    unreachable!("the last piece is long enough alone")
+}

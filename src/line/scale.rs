@@ -1,0 +1,76 @@
+//! How many grains a token has: chosen once, when a limiter is built.
+
+use super::position::Grains;
+use crate::rate::Rate;
+
+/// The fastest and the largest that a limiter may be set to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) rate: Rate,
+    pub(crate) burst: u32,
+}
+
+impl Bounds {
+    /// What a limiter that starts at `rate` and `burst` can be set to when nothing else is said.
+    ///
+    /// One slower than once a minute keeps finer grains, so that it is on time to the nanosecond,
+    /// and has less room above.
+    pub(crate) fn usual(rate: Rate, burst: u32) -> Self {
+        let slow = Rate::per_minute(1).exceeds(rate) && !rate.is_zero();
+        let (per_second, tokens) = if slow { (50_000, 10_000) } else { (10_000_000, 10_000_000) };
+        Self { rate: Rate::per_second(per_second), burst: tokens }.at_least(rate, burst)
+    }
+
+    /// These bounds, wide enough for a limiter that starts at `rate` and `burst`.
+    ///
+    /// An unlimited rate mints no grains, so it asks for no room.
+    pub(crate) fn at_least(self, rate: Rate, burst: u32) -> Self {
+        let faster = rate.exceeds(self.rate) && !rate.is_unlimited();
+        Self { rate: if faster { rate } else { self.rate }, burst: self.burst.max(burst) }
+    }
+}
+
+/// The length of a token for a limiter that starts at `rate` and stays within `bounds`: as fine
+/// as the line has room for, and if possible such that `rate` mints whole grains each nanosecond.
+pub(crate) fn fit(rate: Rate, bounds: Bounds) -> Grains {
+    let (_, period) = rate.reduced();
+    let (finest, finer) = (limit(rate, bounds, 30), limit(rate, bounds, 1));
+    let whole = |limit| largest_usual(limit, period).or_else(|| largest_multiple(limit, period));
+    let token = whole(finest).or_else(|| whole(finer)).or_else(|| largest_usual(finest, 1));
+    Grains(token.unwrap_or(1))
+}
+
+/// The longest token that leaves room for all of `bounds`, and for the debt of so many years or
+/// of 2^26 tokens, whichever is less.
+fn limit(rate: Rate, bounds: Bounds, years: u64) -> u64 {
+    let Grains(room) = Grains::ROOM;
+    let for_burst = Grains::MOST_CAPACITY.0 / u64::from(bounds.burst.max(1));
+    let debt = tokens_in(rate, years * 365 * 86_400).clamp(1, 1 << 26);
+    let for_a_lap_of_a_second = room / tokens_in(bounds.rate, 1).max(1);
+    for_burst.min(room / debt).min(for_a_lap_of_a_second)
+}
+
+/// How many tokens `rate` mints in so many seconds, rounded up; all there are if it mints none or
+/// everything, since such a limiter may be set to anything.
+fn tokens_in(rate: Rate, seconds: u64) -> u64 {
+    if rate.is_zero() || rate.is_unlimited() {
+        return u64::MAX;
+    }
+    let (tokens, period) = rate.reduced();
+    let nanos = u128::from(seconds) * 1_000_000_000;
+    let minted = (u128::from(tokens) * nanos).div_ceil(u128::from(period));
+    u64::try_from(minted).unwrap_or(u64::MAX)
+}
+
+/// Days, hours, minutes and seconds in nanoseconds, and 5, 2 and 1 of each smaller power of ten:
+/// lengths at which the rates that people set later round nothing either.
+fn largest_usual(limit: u64, period: u64) -> Option<u64> {
+    let days_to_minutes = [86_400_000_000_000, 3_600_000_000_000, 60_000_000_000];
+    let powers = (0..=9).rev().map(|exponent| 10_u64.pow(exponent));
+    let decimals = powers.flat_map(|power| [5 * power, 2 * power, power]);
+    days_to_minutes.into_iter().chain(decimals).find(|token| *token <= limit && token % period == 0)
+}
+
+fn largest_multiple(limit: u64, period: u64) -> Option<u64> {
+    Some(limit / period * period).filter(|token| *token > 0)
+}

@@ -1,0 +1,100 @@
+//! [`Reservation`]: a turn that is booked.
+
+use crate::error::AcquireError;
+use crate::limiter::Limiter;
+use crate::line::Booking;
+use crate::sleep::{Closed, Sleeper};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A turn that is booked: what [`Limiter::reserve`] returns.
+#[derive(Debug)]
+#[must_use = "a reservation that is dropped keeps its permits spent; `cancel` gives them back"]
+pub struct Reservation<'a> {
+    limiter: &'a Limiter,
+    booking: Booking,
+    permits: u32,
+    booked_at: u64,
+}
+
+impl<'a> Reservation<'a> {
+    pub(crate) fn new(
+        limiter: &'a Limiter,
+        booking: Booking,
+        permits: u32,
+        booked_at: u64,
+    ) -> Self {
+        Self { limiter, booking, permits, booked_at }
+    }
+
+    /// When its turn comes; `None` if never.
+    fn turn(&self) -> Option<u64> {
+        Some(self.limiter.due(&self.booking)?.max(self.booked_at))
+    }
+
+    /// How long from now until its turn.
+    #[must_use]
+    pub fn delay(&self) -> Duration {
+        self.delay_at(self.limiter.now())
+    }
+
+    /// As [`delay`](Self::delay), from the time `now`.
+    #[must_use]
+    pub fn delay_from(&self, now: Instant) -> Duration {
+        self.delay_at(self.limiter.time().nanos(now))
+    }
+
+    fn delay_at(&self, now: u64) -> Duration {
+        self.turn().map_or(Duration::MAX, |turn| Duration::from_nanos(turn.saturating_sub(now)))
+    }
+
+    /// When its turn comes.
+    #[must_use]
+    pub fn ready_at(&self) -> Option<Instant> {
+        self.limiter.time().instant(self.turn()?)
+    }
+
+    /// How many permits it holds.
+    #[must_use]
+    pub fn permits(&self) -> u32 {
+        self.permits
+    }
+
+    /// Gives the permits back.
+    pub fn cancel(self) {
+        let now = self.limiter.now();
+        self.cancel_from(now);
+    }
+
+    /// As [`cancel`](Self::cancel), at the time `now`.
+    pub fn cancel_at(self, now: Instant) {
+        let now = self.limiter.time().nanos(now);
+        self.cancel_from(now);
+    }
+
+    fn cancel_from(self, now: u64) {
+        if self.turn().is_none_or(|turn| turn >= now) {
+            self.limiter.line().give_back(now, &self.booking);
+        }
+    }
+
+    /// Waits for the turn.
+    ///
+    /// # Errors
+    ///
+    /// `Closed`
+    pub async fn ready(&self) -> Result<(), AcquireError> {
+        if self.limiter.is_closed() {
+            return Err(AcquireError::Closed);
+        }
+        if self.booking.immediate {
+            return Ok(());
+        }
+        let mut sleeper = pin!(Sleeper::new(self.limiter, &self.booking));
+        poll_fn(|cx| sleeper.as_mut().poll_turn(cx, self.limiter, &self.booking))
+            .await
+            .map_err(|Closed| AcquireError::Closed)
+    }
+}

@@ -1,0 +1,112 @@
+//! The only place that knows loom: atomics, the fence, the lock of the setters, and the sorted map.
+//!
+//! A test build under `--cfg paceline_loom` gets loom's types, every other build the real ones.
+
+#[cfg(not(all(test, paceline_loom)))]
+mod real {
+    pub(crate) use std::sync::Mutex;
+    pub(crate) use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+
+    use crossbeam_skiplist::SkipMap;
+    use std::ops::Bound;
+
+    /// A lock-free ordered map: keys are never inserted while present, and of all who remove a
+    /// key exactly one wins.
+    pub(crate) struct SortedMap<K, V>(SkipMap<K, V>);
+
+    impl<K: Ord + Copy + Send + 'static, V: Copy + Send + 'static> SortedMap<K, V> {
+        pub(crate) fn new() -> Self {
+            Self(SkipMap::new())
+        }
+
+        pub(crate) fn insert(&self, key: K, value: V) {
+            self.0.insert(key, value);
+        }
+
+        /// Removes `key` and returns its value if this call is the one that removed it.
+        ///
+        /// Not `SkipMap::remove`, which (in 0.1.3) returns the entry also to a caller that lost
+        /// the race for it; `Entry::remove` says who won.
+        pub(crate) fn remove(&self, key: K) -> Option<V> {
+            let entry = self.0.get(&key)?;
+            let value = *entry.value();
+            entry.remove().then_some(value)
+        }
+
+        /// The entry with the largest key of at most `key`.
+        pub(crate) fn at_or_before(&self, key: K) -> Option<(K, V)> {
+            let entry = self.0.upper_bound(Bound::Included(&key))?;
+            Some((*entry.key(), *entry.value()))
+        }
+
+        /// The entry with the smallest key above `key`.
+        pub(crate) fn after(&self, key: K) -> Option<(K, V)> {
+            let entry = self.0.lower_bound(Bound::Excluded(&key))?;
+            Some((*entry.key(), *entry.value()))
+        }
+
+        pub(crate) fn first(&self) -> Option<(K, V)> {
+            let entry = self.0.front()?;
+            Some((*entry.key(), *entry.value()))
+        }
+
+        pub(crate) fn last(&self) -> Option<(K, V)> {
+            let entry = self.0.back()?;
+            Some((*entry.key(), *entry.value()))
+        }
+    }
+}
+
+#[cfg(not(all(test, paceline_loom)))]
+pub(crate) use real::*;
+
+#[cfg(all(test, paceline_loom))]
+mod model {
+    pub(crate) use loom::sync::Mutex;
+    pub(crate) use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+
+    use std::collections::BTreeMap;
+    use std::ops::Bound;
+
+    /// Stands in for the lock-free map: each operation is one step that nothing interrupts.
+    pub(crate) struct SortedMap<K, V>(Mutex<BTreeMap<K, V>>);
+
+    impl<K: Ord + Copy, V: Copy> SortedMap<K, V> {
+        pub(crate) fn new() -> Self {
+            Self(Mutex::new(BTreeMap::new()))
+        }
+
+        pub(crate) fn insert(&self, key: K, value: V) {
+            let before = self.0.lock().unwrap().insert(key, value);
+            assert!(before.is_none(), "a key was inserted while present");
+        }
+
+        pub(crate) fn remove(&self, key: K) -> Option<V> {
+            self.0.lock().unwrap().remove(&key)
+        }
+
+        pub(crate) fn at_or_before(&self, key: K) -> Option<(K, V)> {
+            let map = self.0.lock().unwrap();
+            map.range(..=key).next_back().map(|(k, v)| (*k, *v))
+        }
+
+        pub(crate) fn after(&self, key: K) -> Option<(K, V)> {
+            let map = self.0.lock().unwrap();
+            let range = (Bound::Excluded(key), Bound::Unbounded);
+            map.range(range).next().map(|(k, v)| (*k, *v))
+        }
+
+        pub(crate) fn first(&self) -> Option<(K, V)> {
+            let map = self.0.lock().unwrap();
+            map.first_key_value().map(|(k, v)| (*k, *v))
+        }
+
+        pub(crate) fn last(&self) -> Option<(K, V)> {
+            let map = self.0.lock().unwrap();
+            map.last_key_value().map(|(k, v)| (*k, *v))
+        }
+    }
+}
+
+#[cfg(all(test, paceline_loom))]
+pub(crate) use model::*;

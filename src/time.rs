@@ -1,0 +1,36 @@
+//! Where "now" comes from: Tokio's clock, as nanoseconds since the limiter was made.
+
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The beginning of a limiter's time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timeline(Instant);
+
+impl Timeline {
+    pub(crate) fn new() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(crate) fn now(self) -> u64 {
+        self.nanos(Instant::now())
+    }
+
+    /// Nanoseconds to `instant`. What lies before the beginning counts as the beginning, what
+    /// lies beyond 584 years as that.
+    #[inline]
+    pub(crate) fn nanos(self, instant: Instant) -> u64 {
+        nanos(instant.saturating_duration_since(self.0))
+    }
+
+    /// The instant `nanos` after the beginning, if the platform can tell it.
+    pub(crate) fn instant(self, nanos: u64) -> Option<Instant> {
+        self.0.checked_add(Duration::from_nanos(nanos))
+    }
+}
+
+/// Whole nanoseconds, at most `u64::MAX`.
+#[inline]
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
