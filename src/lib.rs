@@ -12,6 +12,10 @@ mod sleep;
 mod sync;
 mod time;
 
+#[cfg(all(test, paceline_loom))]
+#[path = "../loom-tests/mod.rs"]
+mod loom_tests;
+
 pub use acquire::Acquire;
 pub use builder::Builder;
 pub use error::{

@@ -122,7 +122,7 @@ impl Speed {
         }
         // A division would need a product of up to 192 bits, so the time is searched for: it lies
         // between those at the next higher and the next lower whole speed.
-        let slowest = grains.checked_div(whole).unwrap_or(u128::MAX);
+        let slowest = if whole == 0 { u128::MAX } else { grains.div_ceil(whole) };
         let mut high = u64::try_from(slowest).unwrap_or(u64::MAX);
         let mut low = u64::try_from(grains / (whole + 1)).ok()?;
         if self.minted_in(high).0 < grains {

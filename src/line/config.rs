@@ -36,7 +36,7 @@ impl Config {
         self.horizon(self.clock.passed(now))
     }
 
-    fn to_words(self) -> [u64; WORDS] {
+    pub(super) fn to_words(self) -> [u64; WORDS] {
         let Clock { start, origin, speed } = self.clock;
         let [origin_high, origin_low] = origin.to_words();
         let [floor_high, floor_low] = self.floor.to_words();
@@ -57,7 +57,7 @@ impl Config {
         ]
     }
 
-    fn from_words(words: [u64; WORDS]) -> Self {
+    pub(super) fn from_words(words: [u64; WORDS]) -> Self {
         let [
             start,
             origin_high,
@@ -84,7 +84,7 @@ impl Config {
     }
 }
 
-const WORDS: usize = 11;
+pub(super) const WORDS: usize = 11;
 
 type Slot = [AtomicU64; WORDS];
 

@@ -10,12 +10,17 @@ mod clock;
 mod config;
 mod decide;
 mod holes;
+#[cfg(all(test, paceline_loom))]
+mod ledger;
 mod position;
 mod scale;
 mod state;
 
 pub(crate) use decide::{Patience, Refusal, Turn};
 pub(crate) use scale::Bounds;
+
+#[cfg(all(test, paceline_loom))]
+pub(crate) use {config::ConfigCell, ledger::Overflow};
 
 use crate::rate::Rate;
 use clock::{Clock, Speed};
@@ -309,12 +314,12 @@ impl Line {
         u32::try_from(capacity.0 / self.token.0).expect("made of a u32 of tokens")
     }
 
-    /// The free tokens: negative while more is booked than is minted, infinite if unlimited.
+    /// The free tokens: negative while more is booked than is minted, all if unlimited.
     #[expect(clippy::cast_precision_loss, reason = "nothing is decided by it")]
     pub(crate) fn tokens(&self, now: u64) -> f64 {
         let view = self.state.view();
         if view.config.clock.is_unlimited() {
-            return f64::INFINITY;
+            return f64::from(self.tokens_of(view.config.capacity));
         }
         let tail = Tail::at(now, &view.config, view.spent);
         let minted = view.config.clock.read(now).minted;

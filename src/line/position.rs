@@ -1,13 +1,13 @@
 //! Places on the token line and lengths of it, and how a place fits into one word.
 //!
 //! A [`Position`] is a number of *grains* from the beginning of the line and never wraps. The
-//! state word holds only its low 64 bits; [`Lap`] says which position a word means:
+//! state word holds only 64 bits of it; a [`Lap`] says which position a word means:
 //!
 //! ```text
 //!              lap - 1        lap        lap + 1       lap + 2
 //! line   ──────┬─────────────┬─────────────┬─────────────┬─────────────┬──────▶
-//!              │◀── a word read under `lap` lies in one of these four ──▶│
-//!              │◀──── where `spent` is allowed to be ────▶│    (guard)   │
+//!              │◀─── a word read under `lap` lies in one of these four ───▶│
+//!              │◀──── where `spent` may be ────────────▶│    (never)       │
 //! ```
 //!
 //! Four laps of 2^62 grains make up the 2^64 values of a word, so each word has one meaning.
@@ -43,6 +43,9 @@ impl Position {
     /// Where minting starts: high enough that nothing below it is ever negative.
     pub(crate) const ORIGIN: Self = Self(1 << 64);
 
+    #[cfg(all(test, paceline_loom))]
+    pub(crate) const BEGINNING: Self = Self(0);
+
     /// Beyond every position that a clock can reach.
     pub(crate) const INFINITE: Self = Self(1 << 125);
 
@@ -72,18 +75,10 @@ impl Position {
         Self(self.0 + from.beyond(self).div_ceil(token) * token)
     }
 
-    pub(crate) fn lap(self) -> Lap {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "positions stay below 2^126, laps below 2^64"
-        )]
-        Lap((self.0 >> LAP_BITS) as u64)
-    }
-
-    /// What the state word holds for this position.
-    #[expect(clippy::cast_possible_truncation, reason = "the word is the low half")]
-    pub(crate) fn word(self) -> u64 {
-        self.0 as u64
+    /// The lap that this lies in.
+    #[expect(clippy::cast_possible_truncation, reason = "positions stay below 2^126")]
+    fn lap(self) -> u64 {
+        (self.0 >> LAP_BITS) as u64
     }
 
     /// Both halves, for words that keep the whole position.
@@ -111,34 +106,110 @@ impl Sub<Grains> for Position {
     }
 }
 
-/// The number of a lap of the line, and the key to what a state word means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Lap(pub(crate) u64);
+/// What a state word means: the lap that the line is in, and by how many laps words are turned.
+///
+/// ```text
+///   63                                2 1      0
+///  ┌───────────────────────────────────┬────────┐
+///  │ number                            │ turned │
+///  └───────────────────────────────────┴────────┘
+/// ```
+///
+/// A word is the position less `turned` laps, modulo 2^64. Turning all words on at once is how a
+/// line that nobody touched for long is brought up to date without touching the state word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lap(u64);
 
 impl Lap {
-    /// How many laps the values of a word make up.
-    const PER_CIRCLE: u64 = 1 << (u64::BITS - LAP_BITS);
+    const TURNED_BITS: u32 = u64::BITS - LAP_BITS;
 
-    pub(crate) fn start(self) -> Position {
-        Position(u128::from(self.0) << LAP_BITS)
+    fn new(number: u64, turned: u64) -> Self {
+        Self(number << Self::TURNED_BITS | turned % (1 << Self::TURNED_BITS))
     }
 
-    pub(crate) fn next(self) -> Self {
-        Self(self.0 + 1)
+    /// The lap for a line that is at `position` first.
+    pub(crate) fn of(position: Position) -> Self {
+        Self::new(position.lap(), 0)
     }
 
-    /// The last lap of at most `latest` under which every word reads a whole number of circles
-    /// further on than under this one.
-    pub(crate) fn whole_circles_towards(self, latest: Self) -> Self {
-        let laps = latest.0.saturating_sub(self.0);
-        Self(self.0 + laps / Self::PER_CIRCLE * Self::PER_CIRCLE)
+    pub(crate) fn from_word(word: u64) -> Self {
+        Self(word)
+    }
+
+    pub(crate) fn to_word(self) -> u64 {
+        self.0
+    }
+
+    fn number(self) -> u64 {
+        self.0 >> Self::TURNED_BITS
+    }
+
+    fn turned(self) -> u64 {
+        self.0 % (1 << Self::TURNED_BITS)
+    }
+
+    /// The state word that means `position` under this lap.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the word is the low half")]
+    pub(crate) fn write(self, position: Position) -> u64 {
+        (position.0 as u64).wrapping_sub(self.turned() << LAP_BITS)
     }
 
     /// The position that `word` means under this lap.
+    #[inline]
     pub(crate) fn read(self, word: u64) -> Position {
-        let first = Self(self.0 - 1).start();
-        Position(first.0 + u128::from(word.wrapping_sub(first.word())))
+        let first = start_of(self.number() - 1);
+        Position(first.0 + u128::from(word.wrapping_sub(self.write(first))))
     }
+
+    /// A cancel may move `spent` back to here, and no further.
+    #[inline]
+    pub(crate) fn reaches_back_to(self) -> Position {
+        start_of(self.number())
+    }
+
+    /// Bookings must end before this, or this is no longer the lap.
+    #[inline]
+    pub(crate) fn end(self) -> Position {
+        start_of(self.number() + 2)
+    }
+
+    /// What must become of the lap, or of `spent` first, for a booking that starts at `start` and
+    /// ends at or beyond [`Self::end`].
+    ///
+    /// The next lap is the one after this; or, where the booking starts more than a lap beyond
+    /// it, the one before the booking's, and then all words mean places so many laps further on.
+    /// All of them have overflowed then: they meant places before `end`, and now mean ones before
+    /// the lap in which the booking starts.
+    ///
+    /// Either is safe only while `spent` cannot come to lie before the places that the next lap
+    /// knows, not even by a cancel that has looked already and goes back by up to the largest
+    /// capacity. So if need be `spent` is lifted first, over what has overflowed: to the start of
+    /// the booking or, if that is far away, to the same place in the next lap. (To its very
+    /// beginning would do too, but then lifts would write the same few words again and again, and
+    /// one that came late could meet an equal word and lift too far.)
+    pub(crate) fn turn(self, spent: Position, start: Position) -> Turning {
+        let next = self.number() + 1;
+        if spent < self.reaches_back_to() + Grains::MOST_CAPACITY {
+            let laps_beyond = start.lap() - next;
+            return Turning::Lift(Position(start.0 - start_of(laps_beyond).0));
+        }
+        let nearest = next.max(start.lap() - 1);
+        Turning::Next(Self::new(nearest, self.turned() + (nearest - next)))
+    }
+}
+
+/// How the next lap is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turning {
+    /// `spent` must be lifted to this position.
+    Lift(Position),
+    /// This is the next lap.
+    Next(Lap),
+}
+
+fn start_of(lap: u64) -> Position {
+    Position(u128::from(lap) << LAP_BITS)
 }
 
 /// A piece of the line, from `start` up to but not including `end`.

@@ -33,7 +33,8 @@ impl Bounds {
 /// The length of a token for a limiter that starts at `rate` and stays within `bounds`: as fine
 /// as the line has room for, and if possible such that `rate` mints whole grains each nanosecond.
 pub(crate) fn fit(rate: Rate, bounds: Bounds) -> Grains {
-    let (_, period) = rate.reduced();
+    // The period of an unlimited rate is zero; any token suits it.
+    let period = rate.reduced().1.max(1);
     let (finest, finer) = (limit(rate, bounds, 30), limit(rate, bounds, 1));
     let whole = |limit| largest_usual(limit, period).or_else(|| largest_multiple(limit, period));
     let token = whole(finest).or_else(|| whole(finer)).or_else(|| largest_usual(finest, 1));

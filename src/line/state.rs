@@ -1,19 +1,17 @@
 //! The state word, and the one CAS loop that moves it.
 //!
-//! The word is `spent`: the end of what has been handed out of the line, modulo 2^64. Beside the
-//! configuration lies `lap`, the number that says which position the word means.
+//! The word is `spent`: the end of what has been handed out of the line. Beside the configuration
+//! lies the lap, which says what position the word means. Where `spent` may be under a lap:
 //!
-//! What may be seen (`A` is the lap):
-//!
-//! | `spent` lies in | because |
+//! | | because |
 //! |---|---|
-//! | at or above the start of `A - 1` | the lap moves on only when `spent` is beyond the start of the next one; a cancel goes back by less than a quarter of a lap, and never below the start of the lap it saw |
-//! | below the start of `A + 2` | a booking that would end there moves the lap on first |
+//! | not before the start of the lap before | the lap is turned only when `spent` is well beyond the start of it, and a cancel goes back by less than that |
+//! | before the end of the lap after | a booking that would end there turns the lap first |
 //!
-//! so each word read under `A` has one meaning, with a lap to spare.
+//! So a word has one meaning; see [`Lap`].
 
 use super::config::{Config, ConfigCell};
-use super::position::{Lap, Position};
+use super::position::{Lap, Position, Turning};
 use crate::sync::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 
@@ -42,7 +40,7 @@ pub(crate) struct View {
 impl View {
     /// Whether a cancel may move `spent` back as far as `start` under this lap.
     pub(crate) fn reaches_back_to(&self, start: Position) -> bool {
-        start >= self.lap.start()
+        start >= self.lap.reaches_back_to()
     }
 }
 
@@ -58,10 +56,11 @@ pub(crate) enum Step<T> {
 
 impl State {
     pub(crate) fn new(config: Config, spent: Position) -> Self {
+        let lap = Lap::of(spent);
         Self {
-            spent: CachePadded::new(AtomicU64::new(spent.word())),
+            spent: CachePadded::new(AtomicU64::new(lap.write(spent))),
             settings: CachePadded::new(Settings {
-                lap: AtomicU64::new(spent.lap().next().0),
+                lap: AtomicU64::new(lap.to_word()),
                 config: ConfigCell::new(config),
             }),
         }
@@ -79,13 +78,13 @@ impl State {
             let (version, config) = self.config().peek();
             // Acquire: pairs with the Release in `turn_lap`. Who sees the new lap must see the
             // lift of `spent` that came before it, or an old word would be read under a new lap.
-            let lap = Lap(self.settings.lap.load(Ordering::Acquire));
+            let lap = Lap::from_word(self.settings.lap.load(Ordering::Acquire));
             // Acquire: pairs with the Release in `exchange`. Who sees a word that was written
             // under a newer configuration or lap must find that newer one in the two checks
             // below; with Relaxed they could still see the older and pass.
             let word = self.spent.load(Ordering::Acquire);
             // Relaxed: the Acquire load above keeps it behind.
-            let same_lap = self.settings.lap.load(Ordering::Relaxed) == lap.0;
+            let same_lap = self.settings.lap.load(Ordering::Relaxed) == lap.to_word();
             if same_lap && self.config().is_still(version) {
                 return View { closed: version.is_closed(), config, spent: lap.read(word), lap };
             }
@@ -102,14 +101,14 @@ impl State {
             match decide(&view) {
                 Step::Stay(outcome) => return outcome,
                 Step::Forward { start, end, then } => {
-                    if end >= view.lap.next().next().start() {
+                    if end >= view.lap.end() {
                         self.turn_lap(&view, start);
-                    } else if self.exchange(view.spent, end) {
+                    } else if self.exchange(&view, end) {
                         return then;
                     }
                 }
                 Step::Back { start, then } => {
-                    if self.exchange(view.spent, start) {
+                    if self.exchange(&view, start) {
                         return then;
                     }
                 }
@@ -120,35 +119,34 @@ impl State {
     /// The one compare-and-swap of the state word.
     ///
     /// A word that left and came back in between does no harm: only the owner of the last
-    /// interval moves `spent` back, and then it is again the end of what has been handed out.
+    /// interval moves `spent` back, and then it is again the end of what has been handed out. (To
+    /// come back otherwise it would have to go once around the circle and meet the same grain.)
+    /// If the lap was turned on in between, what is written means a place that has overflowed.
     #[inline]
-    fn exchange(&self, from: Position, to: Position) -> bool {
+    fn exchange(&self, view: &View, to: Position) -> bool {
+        let (from, to) = (view.lap.write(view.spent), view.lap.write(to));
         // Release: pairs with the Acquire load in `view`; see there. On failure nothing is learnt
         // but that the state must be viewed again, so Relaxed.
-        self.spent
-            .compare_exchange(from.word(), to.word(), Ordering::Release, Ordering::Relaxed)
-            .is_ok()
+        self.spent.compare_exchange(from, to, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
-    /// Brings the lap one step nearer to a booking that starts at `start`, beyond the reach of
-    /// the lap in `view`. Whoever comes here helps; nobody waits.
+    /// Brings the lap nearer to a booking that starts at `start` and ends beyond the reach of the
+    /// lap in `view`. Whoever comes here does it; nobody waits.
     #[cold]
     fn turn_lap(&self, view: &View, start: Position) {
-        let Lap(lap) = view.lap;
-        // A line that nobody touched for long: each word means the same place some circles on,
-        // and all that it can mean (below the start of `lap + 2`) has overflowed where the
-        // booking starts. So this lifts `spent`, wherever it is now, out of the past.
-        let circles = view.lap.whole_circles_towards(Lap(start.lap().0.saturating_sub(2)));
-        let next = if circles > view.lap { circles } else { view.lap.next() };
-        if next == view.lap.next() && view.spent < next.start() {
-            // What lies below the start of the booking has overflowed, and the next lap starts
-            // there too. A lost race means that somebody else has moved `spent`.
-            self.exchange(view.spent, next.start());
-            return;
+        // A lost race here means that somebody else has moved `spent` or the lap.
+        match view.lap.turn(view.spent, start) {
+            Turning::Lift(to) => {
+                self.exchange(view, to);
+            }
+            Turning::Next(lap) => {
+                let (from, to) = (view.lap.to_word(), lap.to_word());
+                // Release: pairs with the Acquire load of the lap in `view`. It publishes the
+                // place of `spent` that this lap was chosen for. Relaxed on failure: nothing is
+                // learnt from it.
+                let lap = &self.settings.lap;
+                let _ = lap.compare_exchange(from, to, Ordering::Release, Ordering::Relaxed);
+            }
         }
-        // Release: pairs with the Acquire load of the lap in `view`. It publishes the lift above.
-        // Relaxed on failure: somebody else has turned it.
-        let _ =
-            self.settings.lap.compare_exchange(lap, next.0, Ordering::Release, Ordering::Relaxed);
     }
 }

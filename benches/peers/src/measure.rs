@@ -5,6 +5,10 @@
 //! own. So the rounds are short and alternate (A B C, C B A, A B C, ...): whatever goes on meets
 //! all of them, and the median drops the rounds that were disturbed.
 //!
+//! A process does not hold still either, from one start to the next: where the system puts its
+//! pages moves some of these loops by a fifth, for as long as it lives. So a run is
+//! several starts (see [`crate::starts`]), and the rounds of all of them are pooled.
+//!
 //! Nothing here judges a time: figures are printed, and people judge.
 
 use core_affinity::CoreId;
@@ -34,13 +38,8 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order of the table.
-    pub const ALL: [Self; 5] = [
-        Self::Floor,
-        Self::Granted,
-        Self::Denied,
-        Self::Ready,
-        Self::Reserve,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::Floor, Self::Granted, Self::Denied, Self::Ready, Self::Reserve];
 }
 
 impl fmt::Display for Kind {
@@ -75,10 +74,7 @@ impl Span {
     /// From `start` until now.
     #[must_use]
     pub fn since(start: Instant) -> Self {
-        Self {
-            start,
-            end: Instant::now(),
-        }
+        Self { start, end: Instant::now() }
     }
 }
 
@@ -98,10 +94,7 @@ impl Gate {
     const SPINS: u32 = 1 << 14;
 
     fn new(parties: usize) -> Self {
-        Self {
-            parties,
-            arrived: AtomicUsize::new(0),
-        }
+        Self { parties, arrived: AtomicUsize::new(0) }
     }
 
     /// Returns once every thread of the round has come here.
@@ -159,8 +152,9 @@ pub struct Subject {
 impl Subject {
     /// An operation of which `as_labelled` says whether it did what the label says.
     ///
-    /// The timed loop contains `op` alone. Its whole outcome goes through `black_box`: an error
-    /// that carries much has to be made, as it would be for a caller who looks at it.
+    /// The timed loop contains `op` alone. `black_box` looks at its whole outcome: an error that
+    /// carries much has to be made, as it would be for a caller who reads it. It looks at it where
+    /// it lies, by reference: by value it would copy it first, which nobody does who is granted.
     pub fn sync<T>(
         kind: Kind,
         name: &'static str,
@@ -169,12 +163,12 @@ impl Subject {
     ) -> Self {
         let run = move |gate: &Gate, count: u32| {
             for _ in 0..warm_up(count) {
-                black_box(op());
+                black_box(&op());
             }
             gate.pass();
             let start = Instant::now();
             for _ in 0..count {
-                black_box(op());
+                black_box(&op());
             }
             Span::since(start)
         };
@@ -202,12 +196,12 @@ impl Subject {
         let run = move |gate: &Gate, count: u32| {
             runtime().block_on(async {
                 for _ in 0..warm_up(count) {
-                    black_box(op().await);
+                    black_box(&op().await);
                 }
                 gate.pass();
                 let start = Instant::now();
                 for _ in 0..count {
-                    black_box(op().await);
+                    black_box(&op().await);
                 }
                 Span::since(start)
             })
@@ -233,14 +227,7 @@ impl Subject {
         run: impl Fn(&Gate, u32) -> Span + Send + Sync + 'static,
         check: impl Fn(u32) -> u32 + Send + Sync + 'static,
     ) -> Self {
-        Self {
-            kind,
-            name,
-            threads,
-            run: Box::new(run),
-            check: Box::new(check),
-            strays: 0,
-        }
+        Self { kind, name, threads, run: Box::new(run), check: Box::new(check), strays: 0 }
     }
 
     /// Keeps it to one thread, for a crate that fails on two.
@@ -350,7 +337,9 @@ pub fn warm_up(count: u32) -> u32 {
 /// How long to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Rounds of each subject on each number of threads.
+    /// How often the program is started.
+    pub starts: u32,
+    /// Rounds of each subject on each number of threads, in each start.
     pub rounds: u32,
     /// About how long a round of one subject takes.
     pub round: Duration,
@@ -358,28 +347,41 @@ pub struct Plan {
 
 impl Plan {
     /// For figures worth keeping.
-    pub const FULL: Self = Self {
-        rounds: 101,
-        round: Duration::from_micros(1_500),
-    };
+    pub const FULL: Self = Self { starts: 9, rounds: 13, round: Duration::from_micros(1_500) };
 
     /// To see that everything runs.
-    pub const QUICK: Self = Self {
-        rounds: 3,
-        round: Duration::from_micros(100),
-    };
+    pub const QUICK: Self = Self { starts: 2, rounds: 2, round: Duration::from_micros(100) };
 }
 
-/// Nanoseconds per operation and thread, one sample a round.
+/// Nanoseconds per operation and thread of one subject, one sample a round.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Samples {
+    /// On one thread.
+    pub one: Vec<f64>,
+    /// On two threads that share it; empty where two cannot.
+    pub two: Vec<f64>,
+}
+
+impl Samples {
+    /// Adds the rounds of another start.
+    pub fn pool(&mut self, other: Self) {
+        self.one.extend(other.one);
+        self.two.extend(other.two);
+    }
+}
+
+/// The rounds of one subject on one number of threads, over.
 #[derive(Clone, Debug)]
 pub struct Series {
     sorted: Vec<f64>,
 }
 
 impl Series {
-    fn new(mut samples: Vec<f64>) -> Self {
+    /// Nothing where there were no rounds.
+    #[must_use]
+    pub fn new(mut samples: Vec<f64>) -> Option<Self> {
         samples.sort_by(f64::total_cmp);
-        Self { sorted: samples }
+        (!samples.is_empty()).then_some(Self { sorted: samples })
     }
 
     /// The middle of the rounds.
@@ -400,103 +402,66 @@ impl Series {
     }
 }
 
-/// What was measured of one subject.
-#[derive(Clone, Debug)]
-pub struct Figure {
-    /// On one thread.
-    pub one: Series,
-    /// On two threads that share it; nothing where two cannot.
-    pub two: Option<Series>,
-}
-
-impl Figure {
-    /// How much longer an operation takes with a second thread about.
-    #[must_use]
-    pub fn slow_down(&self) -> Option<f64> {
-        Some(self.two.as_ref()?.median() / self.one.median())
-    }
-}
-
-/// Measures all subjects in one run, in rounds that alternate. The figures come in the subjects'
-/// order. `progress` is told before each round how many are over, and of how many. The calling
-/// thread is kept on one core from then on.
+/// Measures all subjects in this process, in rounds that alternate. The samples come in the
+/// subjects' order. The calling thread is kept on one core from then on.
 ///
 /// # Panics
 ///
-/// When an operation does not do what its label says, before the rounds or after them, or when
-/// there is no round to take a median of.
-pub fn measure(
-    subjects: &[Subject],
-    plan: Plan,
-    mut progress: impl FnMut(u32, u32),
-) -> Vec<Figure> {
-    assert!(plan.rounds > 0, "no rounds to take a median of");
+/// When an operation does not do what its label says, before the rounds or after them.
+#[must_use]
+pub fn measure(subjects: &[Subject], plan: Plan) -> Vec<Samples> {
     let cores = Cores::available();
     for subject in subjects {
         subject.verify();
     }
     cores.pin_this_thread(0);
-    let mut tracks: Vec<Track<'_>> = subjects
-        .iter()
-        .flat_map(|subject| Track::of(subject, plan, cores))
-        .collect();
+    let mut tracks: Vec<Tracks<'_>> =
+        subjects.iter().map(|subject| Tracks::of(subject, plan, cores)).collect();
     for round in 0..plan.rounds {
-        progress(round, plan.rounds);
         // There and back again, so that nobody always comes after the same one.
         if round % 2 == 0 {
-            tracks.iter_mut().for_each(Track::sample);
+            tracks.iter_mut().for_each(Tracks::sample);
         } else {
-            tracks.iter_mut().rev().for_each(Track::sample);
+            tracks.iter_mut().rev().for_each(Tracks::sample);
         }
     }
-    progress(plan.rounds, plan.rounds);
     // Once more: a stock of permits that ran out on the way would show here.
     for subject in subjects {
         subject.verify();
     }
-
-    let mut tracks = tracks.into_iter().peekable();
-    subjects
-        .iter()
-        .map(|subject| {
-            let one = tracks.next().expect("each subject ran on one thread");
-            let two = (subject.threads == Threads::OneAndTwo)
-                .then(|| tracks.next().expect("and this one on two"));
-            Figure {
-                one: Series::new(one.samples),
-                two: two.map(|track| Series::new(track.samples)),
-            }
-        })
-        .collect()
+    tracks.into_iter().map(|tracks| tracks.samples).collect()
 }
 
-/// A subject on so many threads, and its samples so far.
-struct Track<'a> {
-    timed: Box<dyn Fn(u32) -> Duration + 'a>,
-    count: u32,
-    samples: Vec<f64>,
+/// A subject with its counts of operations to a round, and its samples so far.
+struct Tracks<'a> {
+    subject: &'a Subject,
+    cores: Cores,
+    count_on_one: u32,
+    count_on_two: Option<u32>,
+    samples: Samples,
 }
 
-impl<'a> Track<'a> {
-    fn of(subject: &'a Subject, plan: Plan, cores: Cores) -> impl Iterator<Item = Self> {
-        let one = Self::calibrated(|count| subject.one(count), plan);
-        let two = (subject.threads == Threads::OneAndTwo)
-            .then(|| Self::calibrated(move |count| subject.two(count, cores), plan));
-        std::iter::once(one).chain(two)
-    }
-
-    fn calibrated(timed: impl Fn(u32) -> Duration + 'a, plan: Plan) -> Self {
+impl<'a> Tracks<'a> {
+    fn of(subject: &'a Subject, plan: Plan, cores: Cores) -> Self {
         Self {
-            count: calibrate(&timed, plan.round),
-            timed: Box::new(timed),
-            samples: Vec::new(),
+            subject,
+            cores,
+            count_on_one: calibrate(|count| subject.one(count), plan.round),
+            count_on_two: (subject.threads == Threads::OneAndTwo)
+                .then(|| calibrate(|count| subject.two(count, cores), plan.round)),
+            samples: Samples::default(),
         }
     }
 
     fn sample(&mut self) {
-        let wall = (self.timed)(self.count);
-        self.samples
-            .push(wall.as_secs_f64() * 1e9 / f64::from(self.count));
+        let each = |wall: Duration, count: u32| wall.as_secs_f64() * 1e9 / f64::from(count);
+        let count = self.count_on_one;
+        let wall = self.subject.one(count);
+        self.samples.one.push(each(wall, count));
+        if let Some(count) = self.count_on_two {
+            let wall = self.subject.two(count, self.cores);
+            self.samples.two.push(each(wall, count));
+        }
     }
 }
 
@@ -520,30 +485,24 @@ mod tests {
 
     #[test]
     fn medians_and_spreads_come_from_the_sorted_rounds() {
-        let series = Series::new(vec![9.0, 2.0, 3.0, 4.0, 1.0]);
+        let series = Series::new(vec![9.0, 2.0, 3.0, 4.0, 1.0]).unwrap();
         assert!((series.median() - 3.0).abs() < 1e-9);
         assert!((series.spread() - 2.0 / 3.0).abs() < 1e-9);
     }
 
     #[test]
     fn calibration_aims_at_the_round() {
-        let count = calibrate(
-            |count| Duration::from_nanos(10) * count,
-            Duration::from_millis(1),
-        );
+        let count = calibrate(|count| Duration::from_nanos(10) * count, Duration::from_millis(1));
         assert_eq!(count, 100_000);
     }
 
     #[test]
     fn a_count_is_found_for_what_takes_no_time() {
-        assert_eq!(
-            calibrate(|_| Duration::ZERO, Duration::from_millis(1)),
-            u32::MAX
-        );
+        assert_eq!(calibrate(|_| Duration::ZERO, Duration::from_millis(1)), u32::MAX);
     }
 
     #[test]
-    fn figures_come_in_the_order_of_the_subjects() {
+    fn samples_come_in_the_order_of_the_subjects() {
         let subject = |threads| {
             Subject::from_parts(
                 Kind::Floor,
@@ -559,9 +518,10 @@ mod tests {
             )
         };
         let subjects = [subject(Threads::One), subject(Threads::OneAndTwo)];
-        let figures = measure(&subjects, Plan::QUICK, |_, _| ());
-        assert!(figures[0].two.is_none());
-        assert!(figures[1].two.is_some());
+        let samples = measure(&subjects, Plan::QUICK);
+        let rounds = Plan::QUICK.rounds as usize;
+        assert_eq!([samples[0].one.len(), samples[0].two.len()], [rounds, 0]);
+        assert_eq!([samples[1].one.len(), samples[1].two.len()], [rounds, rounds]);
     }
 
     #[test]

@@ -36,15 +36,8 @@ pub const FLOOD_BURST: u32 = 100_000_000;
 pub const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The packages measured beside ours.
-pub const PEERS: [&str; 7] = [
-    "governor",
-    "quanta",
-    "leaky-bucket",
-    "ratelimit",
-    "async-rate-limiter",
-    "tokio",
-    "tower",
-];
+pub const PEERS: [&str; 7] =
+    ["governor", "quanta", "leaky-bucket", "ratelimit", "async-rate-limiter", "tokio", "tower"];
 
 /// All subjects, ours first in each group.
 #[must_use]

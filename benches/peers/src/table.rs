@@ -19,10 +19,7 @@ impl Table {
     /// A table with these columns. The first holds names.
     #[must_use]
     pub fn new(head: &[&str]) -> Self {
-        Self {
-            head: head.iter().map(ToString::to_string).collect(),
-            rows: Vec::new(),
-        }
+        Self { head: head.iter().map(ToString::to_string).collect(), rows: Vec::new() }
     }
 
     /// A heading across all columns.

@@ -15,9 +15,7 @@ fn version_in<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
 }
 
 fn quoted<'a>(line: &'a str, key: &str) -> Option<&'a str> {
-    line.strip_prefix(key)?
-        .strip_prefix(" = \"")?
-        .strip_suffix('"')
+    line.strip_prefix(key)?.strip_prefix(" = \"")?.strip_suffix('"')
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! Prints what one operation costs, ours and each peer's, beside the floors.
 //!
-//! `--quick` only shows that everything runs; `--rounds N` takes more or fewer of them;
-//! `--only WORD` keeps the lines whose name contains the word, and the floors.
+//! `--quick` only shows that everything runs; `--starts N` and `--rounds N` take more or fewer of
+//! them; `--only WORD` keeps the lines whose name contains the word, and the floors.
 
 use paceline_peers::{
-    measure::{Figure, Kind, Plan, Subject, measure},
+    measure::{Kind, Plan, Samples, Series, Subject, measure},
+    starts,
     subjects::{self, PEERS, floors, governor, paceline},
     table::{Table, ratio, tenths},
     versions,
@@ -15,60 +16,81 @@ use std::{
     thread,
 };
 
-const USAGE: &str = "usage: speed [--quick] [--rounds N] [--only WORD]";
+const USAGE: &str = "usage: speed [--quick] [--starts N] [--rounds N] [--only WORD]";
 
 fn main() -> ExitCode {
-    let options = match Options::from_args(std::env::args().skip(1)) {
-        Ok(options) => options,
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match Options::from_args(args.iter().cloned())
+        .map_err(|message| format!("{message}\n{USAGE}"))
+        .and_then(|options| run(&options, &args))
+    {
+        Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("{message}\n{USAGE}");
-            return ExitCode::FAILURE;
+            eprintln!("{message}");
+            ExitCode::FAILURE
         }
-    };
-    let mut subjects = subjects::all();
-    if let Some(word) = &options.only {
-        subjects
-            .retain(|subject| subject.kind() == Kind::Floor || subject.name().contains(&**word));
     }
-    let figures = measure(&subjects, options.plan, show_progress);
-    let results = Results { subjects, figures };
+}
+
+fn run(options: &Options, args: &[String]) -> Result<(), String> {
+    if options.one_start {
+        print!("{}", starts::print(&measure(&options.subjects(), options.plan)));
+        return Ok(());
+    }
+    let mut samples: Vec<Samples> = Vec::new();
+    for start in 0..options.plan.starts {
+        show_progress(start, options.plan.starts);
+        starts::pool(&mut samples, starts::once_more(args, ONE_START)?)?;
+    }
+    show_progress(options.plan.starts, options.plan.starts);
+    let results = Results::new(options.subjects(), samples)?;
     println!("{}", conditions(options.plan));
     println!("{}", results.table());
     print!("{}", results.goals());
-    ExitCode::SUCCESS
+    Ok(())
 }
+
+/// For the program itself: the samples of this start alone, not a table.
+const ONE_START: &str = "--one-start";
 
 struct Options {
     plan: Plan,
     only: Option<String>,
+    one_start: bool,
 }
 
 impl Options {
     fn from_args(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut options = Self {
-            plan: Plan::FULL,
-            only: None,
-        };
+        let mut options = Self { plan: Plan::FULL, only: None, one_start: false };
         while let Some(arg) = args.next() {
             match &*arg {
                 "--quick" => options.plan = Plan::QUICK,
-                "--rounds" => {
-                    let rounds = args.next().ok_or("--rounds needs a number")?;
-                    options.plan.rounds = rounds
-                        .parse()
-                        .ok()
-                        .filter(|&rounds| rounds > 0)
-                        .ok_or_else(|| {
-                            format!("--rounds needs a number above zero, not {rounds:?}")
-                        })?;
-                }
+                "--starts" => options.plan.starts = number(&arg, args.next())?,
+                "--rounds" => options.plan.rounds = number(&arg, args.next())?,
                 "--only" => options.only = Some(args.next().ok_or("--only needs a word")?),
-                // `cargo bench` hands this to every program that it runs.
-                "--bench" => (),
+                ONE_START => options.one_start = true,
                 _ => return Err(format!("unknown argument {arg:?}")),
             }
         }
         Ok(options)
+    }
+
+    fn subjects(&self) -> Vec<Subject> {
+        let mut subjects = subjects::all();
+        if let Some(word) = &self.only {
+            subjects.retain(|subject| {
+                subject.kind() == Kind::Floor || subject.name().contains(&**word)
+            });
+        }
+        subjects
+    }
+}
+
+fn number(arg: &str, value: Option<String>) -> Result<u32, String> {
+    let value = value.ok_or_else(|| format!("{arg} needs a number"))?;
+    match value.parse() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err(format!("{arg} needs a number above zero, not {value:?}")),
     }
 }
 
@@ -78,7 +100,7 @@ fn show_progress(done: u32, of: u32) {
     if terminal.is_terminal() {
         let end = if done == of { "\r\x1b[K" } else { "" };
         // Progress that cannot be shown is no reason to stop.
-        let _ = write!(terminal, "\rround {done} of {of}{end}");
+        let _ = write!(terminal, "\rstart {done} of {of}{end}");
         let _ = terminal.flush();
     }
 }
@@ -91,11 +113,12 @@ fn conditions(plan: Plan) -> String {
         .map(|peer| format!("{peer} {}", versions::of(peer).unwrap_or("unknown")))
         .collect();
     format!(
-        "Medians of {} alternating rounds of about {:?} each; {} {}; cores: {cores}.\n\
+        "Medians of {} starts of {} alternating rounds of about {:?} each; {} {}; cores: {cores}.\n\
          Peers: {}.\n\
          One thread: ns per operation. Two threads share the limiter: ns per operation of each, \
          and millions of operations\n\
          a second of both together. +-: how far apart the middle half of the rounds lies.\n",
+        plan.starts,
         plan.rounds,
         plan.round,
         std::env::consts::ARCH,
@@ -104,23 +127,43 @@ fn conditions(plan: Plan) -> String {
     )
 }
 
+/// What was measured of one subject.
+struct Figure {
+    one: Series,
+    two: Option<Series>,
+}
+
+impl Figure {
+    /// How much longer an operation takes with a second thread about.
+    fn slow_down(&self) -> Option<f64> {
+        Some(self.two.as_ref()?.median() / self.one.median())
+    }
+}
+
 struct Results {
     subjects: Vec<Subject>,
     figures: Vec<Figure>,
 }
 
 impl Results {
+    fn new(subjects: Vec<Subject>, samples: Vec<Samples>) -> Result<Self, String> {
+        let figures: Option<Vec<Figure>> = samples
+            .into_iter()
+            .map(|samples| {
+                Some(Figure { one: Series::new(samples.one)?, two: Series::new(samples.two) })
+            })
+            .collect();
+        let figures = figures.filter(|figures| figures.len() == subjects.len());
+        let figures = figures.ok_or("the starts did not measure what this program measures")?;
+        Ok(Self { subjects, figures })
+    }
+
     fn find(&self, kind: Kind, name: &str) -> Option<&Figure> {
-        self.of(kind)
-            .find(|(subject, _)| subject.name() == name)
-            .map(|(_, figure)| figure)
+        self.of(kind).find(|(subject, _)| subject.name() == name).map(|(_, figure)| figure)
     }
 
     fn of(&self, kind: Kind) -> impl Iterator<Item = (&Subject, &Figure)> {
-        self.subjects
-            .iter()
-            .zip(&self.figures)
-            .filter(move |(subject, _)| subject.kind() == kind)
+        self.subjects.iter().zip(&self.figures).filter(move |(subject, _)| subject.kind() == kind)
     }
 
     /// The line of governor, as it comes, that a group is compared with.
@@ -177,32 +220,12 @@ impl Results {
 
         let mut table = Table::new(&["goal", "at most", "this run"]);
         for (goal, most, reached) in [
-            (
-                "try granted / (Instant::now() + CAS)",
-                1.20,
-                compared(granted, floor),
-            ),
+            ("try granted / (Instant::now() + CAS)", 1.20, compared(granted, floor)),
             ("the same on a full bucket", 1.20, compared(full, floor)),
-            (
-                "try denied / (Instant::now() + CAS)",
-                1.15,
-                compared(denied, floor),
-            ),
-            (
-                "ready acquire / try granted",
-                1.25,
-                compared(ready, granted),
-            ),
-            (
-                "the same without tokio's budget",
-                1.25,
-                compared(unconstrained, granted),
-            ),
-            (
-                "slow-down of refusals on two threads / Instant::now()'s",
-                1.25,
-                slow_down(),
-            ),
+            ("try denied / (Instant::now() + CAS)", 1.15, compared(denied, floor)),
+            ("ready acquire / try granted", 1.25, compared(ready, granted)),
+            ("the same without tokio's budget", 1.25, compared(unconstrained, granted)),
+            ("slow-down of refusals on two threads / Instant::now()'s", 1.25, slow_down()),
         ] {
             if reached.is_some() {
                 table.row(vec![goal.to_owned(), format!("{most:.2}"), ratio(reached)]);

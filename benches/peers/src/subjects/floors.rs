@@ -28,17 +28,12 @@ pub fn subjects() -> Vec<Subject> {
             Kind::Floor,
             NOW_AND_CAS,
             || {
-                black_box(Instant::now());
+                black_box(&Instant::now());
                 step(both)
             },
             |_| true,
         ),
-        Subject::sync(
-            Kind::Floor,
-            "quanta's Clock::now()",
-            || quanta.now(),
-            |_| true,
-        ),
+        Subject::sync(Kind::Floor, "quanta's Clock::now()", || quanta.now(), |_| true),
     ]
 }
 

@@ -14,19 +14,11 @@ use std::time::Duration;
 /// Fair, as it comes, and unfair.
 #[must_use]
 pub fn subjects() -> Vec<Subject> {
-    let mut subjects = built(
-        true,
-        [
-            "leaky-bucket try_acquire",
-            "leaky-bucket acquire_one().await",
-        ],
-    );
+    let mut subjects =
+        built(true, ["leaky-bucket try_acquire", "leaky-bucket acquire_one().await"]);
     let unfair = built(
         false,
-        [
-            "leaky-bucket try_acquire, unfair",
-            "leaky-bucket acquire_one().await, unfair",
-        ],
+        ["leaky-bucket try_acquire, unfair", "leaky-bucket acquire_one().await, unfair"],
     );
     subjects.extend(unfair.into_iter().map(Subject::on_one_thread_only));
     subjects
@@ -47,27 +39,11 @@ fn built(fair: bool, [try_acquire, acquire]: [&'static str; 2]) -> Vec<Subject> 
     let granted = stocked();
     let ready = stocked();
     let denied = on_its_own_line(
-        RateLimiter::builder()
-            .fair(fair)
-            .interval(DAY)
-            .refill(1)
-            .max(1)
-            .initial(0)
-            .build(),
+        RateLimiter::builder().fair(fair).interval(DAY).refill(1).max(1).initial(0).build(),
     );
     vec![
-        Subject::sync(
-            Kind::Granted,
-            try_acquire,
-            || granted.try_acquire(1),
-            |&ok| ok,
-        ),
-        Subject::sync(
-            Kind::Denied,
-            try_acquire,
-            || denied.try_acquire(1),
-            |&ok| !ok,
-        ),
+        Subject::sync(Kind::Granted, try_acquire, || granted.try_acquire(1), |&ok| ok),
+        Subject::sync(Kind::Denied, try_acquire, || denied.try_acquire(1), |&ok| !ok),
         // It resolves only once granted, so that it resolves is the check.
         Subject::future(Kind::Ready, acquire, || ready.acquire_one(), |()| true),
     ]

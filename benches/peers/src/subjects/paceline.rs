@@ -26,12 +26,7 @@ pub fn subjects() -> Vec<Subject> {
     let booked = spent();
     vec![
         Subject::sync(Kind::Granted, TRY, || granted.try_acquire(), Result::is_ok),
-        Subject::sync(
-            Kind::Granted,
-            TRY_FULL,
-            || full.try_acquire(),
-            Result::is_ok,
-        ),
+        Subject::sync(Kind::Granted, TRY_FULL, || full.try_acquire(), Result::is_ok),
         Subject::sync(Kind::Denied, TRY, || denied.try_acquire(), Result::is_err),
         Subject::future(
             Kind::Ready,

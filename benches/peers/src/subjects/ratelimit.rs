@@ -19,24 +19,10 @@ pub fn subjects() -> Vec<Subject> {
             .expect("a stocked limiter"),
     );
     let denied = on_its_own_line(
-        Ratelimiter::builder(1)
-            .period(DAY)
-            .max_tokens(1)
-            .build()
-            .expect("an empty limiter"),
+        Ratelimiter::builder(1).period(DAY).max_tokens(1).build().expect("an empty limiter"),
     );
     vec![
-        Subject::sync(
-            Kind::Granted,
-            "ratelimit try_wait",
-            || granted.try_wait(),
-            Result::is_ok,
-        ),
-        Subject::sync(
-            Kind::Denied,
-            "ratelimit try_wait",
-            || denied.try_wait(),
-            Result::is_err,
-        ),
+        Subject::sync(Kind::Granted, "ratelimit try_wait", || granted.try_wait(), Result::is_ok),
+        Subject::sync(Kind::Denied, "ratelimit try_wait", || denied.try_wait(), Result::is_err),
     ]
 }

@@ -34,12 +34,12 @@ pub fn subjects() -> Vec<Subject> {
         let mut limited = limited.lock().unwrap_or_else(PoisonError::into_inner);
         runtime().block_on(async {
             for _ in 0..warm_up(count) {
-                black_box(once(&mut *limited).await);
+                black_box(&once(&mut *limited).await);
             }
             gate.pass();
             let start = Instant::now();
             for _ in 0..count {
-                black_box(once(&mut *limited).await);
+                black_box(&once(&mut *limited).await);
             }
             Span::since(start)
         })

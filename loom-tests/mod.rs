@@ -1,0 +1,81 @@
+//! Every race that we can name, each a model named after it, checked with loom.
+//!
+//! ```text
+//! RUSTFLAGS="--cfg paceline_loom" cargo test --release --lib loom_tests
+//! ```
+//!
+//! Attached to the library, so that they see its insides. Times are explicit. The set of holes is
+//! a stand-in here, whose operations are single steps; its real self is stressed in
+//! `tests/threads.rs`.
+
+mod config;
+mod holes;
+mod laps;
+mod settings;
+mod tail;
+
+use crate::line::{Booking, Bounds, Line, Patience};
+use crate::rate::Rate;
+use loom::sync::Arc;
+use loom::thread;
+
+/// A token each nanosecond, so that times in the models are small numbers.
+const EACH_NANOSECOND: Rate = Rate::per_second(1_000_000_000);
+
+/// Checks every interleaving of up to three preemptions.
+///
+/// CHESS (Musuvathi and Qadeer, PLDI 2007) found that two suffice for nearly all real bugs.
+fn check(model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound.get_or_insert(3);
+    builder.check(model);
+}
+
+/// Checks `left` beside `right` on a line with some bookings, and what `judge` says of both.
+///
+/// Each of the two is once the spawned thread and once the main one. Loom goes back to another
+/// thread's access of a word only if it was the last one, so a thread that loads a word before it
+/// stores to it hides what the main thread has loaded before; then only the other role, where the
+/// loads come later than the stores, finds the race.
+fn race<L: 'static, R: 'static>(
+    prepare: fn() -> (Line, Vec<Booking>),
+    left: fn(&Line, &[Booking]) -> L,
+    right: fn(&Line, &[Booking]) -> R,
+    judge: fn(&Line, &[Booking], L, R),
+) {
+    check(move || {
+        let shared = Arc::new(prepare());
+        let spawned = spawn(&shared, left);
+        let outcome = right(&shared.0, &shared.1);
+        judge(&shared.0, &shared.1, spawned.join().unwrap(), outcome);
+    });
+    check(move || {
+        let shared = Arc::new(prepare());
+        let spawned = spawn(&shared, right);
+        let outcome = left(&shared.0, &shared.1);
+        judge(&shared.0, &shared.1, outcome, spawned.join().unwrap());
+    });
+}
+
+type Shared = Arc<(Line, Vec<Booking>)>;
+
+fn spawn<T: 'static>(shared: &Shared, act: fn(&Line, &[Booking]) -> T) -> thread::JoinHandle<T> {
+    let shared = Arc::clone(shared);
+    thread::spawn(move || act(&shared.0, &shared.1))
+}
+
+/// A line of `burst` tokens, full at first, of which `count` bookings of one have been made.
+fn booked(burst: u32, count: usize) -> (Line, Vec<Booking>) {
+    let bounds = Bounds::usual(EACH_NANOSECOND, burst);
+    let line = Line::new(EACH_NANOSECOND, burst, burst, bounds);
+    let bookings = (0..count).map(|_| book(&line, 0, 1)).collect();
+    (line, bookings)
+}
+
+fn book(line: &Line, now: u64, tokens: u32) -> Booking {
+    line.book(now, tokens, Patience::Forever).expect("there is room")
+}
+
+fn take(line: &Line, now: u64, tokens: u32) -> Option<Booking> {
+    line.book(now, tokens, Patience::Until(now)).ok()
+}
