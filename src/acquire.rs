@@ -2,12 +2,12 @@
 
 use crate::error::AcquireError;
 use crate::limiter::Limiter;
-use crate::line::{Booking, Patience, Refusal};
+use crate::line::{Booking, Patience, Refusal, Verdict};
 use crate::sleep::{Closed, Sleeper};
 use crate::time::nanos;
 use pin_project_lite::pin_project;
 use std::ops::Deref;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -51,28 +51,59 @@ pin_project! {
     /// # Ok(())
     /// # }
     /// ```
+    #[derive(Debug)]
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub struct Acquire<'a> {
+        #[pin]
+        stage: Stage<'a>,
+    }
+}
+
+pin_project! {
+    #[project = StageProjection]
+    #[project_replace = StageReplaced]
+    #[derive(Debug)]
+    enum Stage<'a> {
+        Fresh { request: Request<'a> },
+        Waiting { #[pin] waiting: Waiting<'a> },
+        Finished,
+    }
+}
+
+/// What was asked for.
+#[derive(Debug)]
+struct Request<'a> {
+    limiter: Handle<'a>,
+    permits: u32,
+    /// The longest wait, and the latest turn, in nanoseconds.
+    within: u64,
+    before: u64,
+}
+
+pin_project! {
+    /// Holds a place in the line, and gives it back when dropped.
+    #[derive(Debug)]
+    struct Waiting<'a> {
         limiter: Handle<'a>,
-        permits: u32,
-        // The longest wait, and the latest turn, in nanoseconds.
-        within: u64,
-        before: u64,
         began: u64,
-        // What it will give back when dropped.
+        // None once it was used.
         booking: Option<Booking>,
-        finished: bool,
+        // None until it is polled.
         #[pin]
         sleeper: Option<Sleeper>,
     }
 
-    impl PinnedDrop for Acquire<'_> {
+    impl PinnedDrop for Waiting<'_> {
         fn drop(this: Pin<&mut Self>) {
-            this.give_back();
+            let this = this.project();
+            if let Some(booking) = this.booking.take() {
+                this.limiter.line().give_back(this.limiter.now(), &booking);
+            }
         }
     }
 }
 
+#[derive(Debug)]
 enum Handle<'a> {
     Borrowed(&'a Limiter),
     Owned(Arc<Limiter>),
@@ -91,21 +122,15 @@ impl Deref for Handle<'_> {
 }
 
 impl<'a> Acquire<'a> {
+    #[inline]
     pub(crate) fn borrowed(limiter: &'a Limiter, permits: u32) -> Self {
         Self::new(Handle::Borrowed(limiter), permits)
     }
 
+    #[inline]
     fn new(limiter: Handle<'a>, permits: u32) -> Self {
-        Self {
-            limiter,
-            permits,
-            within: UNBOUNDED,
-            before: UNBOUNDED,
-            began: 0,
-            booking: None,
-            finished: false,
-            sleeper: None,
-        }
+        let request = Request { limiter, permits, within: UNBOUNDED, before: UNBOUNDED };
+        Self { stage: Stage::Fresh { request } }
     }
 
     /// Waits for at most `wait`, counted from the first poll. If its turn comes later, it is
@@ -114,7 +139,9 @@ impl<'a> Acquire<'a> {
     /// Of several bounds the tightest holds.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub fn within(mut self, wait: Duration) -> Self {
-        self.within = self.within.min(nanos(wait));
+        if let Stage::Fresh { request } = &mut self.stage {
+            request.within = request.within.min(nanos(wait));
+        }
         self
     }
 
@@ -124,8 +151,9 @@ impl<'a> Acquire<'a> {
     /// Of several bounds the tightest holds.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub fn before(mut self, deadline: Instant) -> Self {
-        // What lies before the limiter's beginning has passed at its beginning too.
-        self.before = self.before.min(self.limiter.time().nanos(deadline));
+        if let Stage::Fresh { request } = &mut self.stage {
+            request.before = request.before.min(request.limiter.time().nanos(deadline));
+        }
         self
     }
 }
@@ -139,69 +167,104 @@ impl Acquire<'static> {
 impl Future for Acquire<'_> {
     type Output = Result<Duration, AcquireError>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        assert!(!self.finished, "`Acquire` polled after completion");
-        // A task that acquires in a loop and never has to wait lets others run all the same.
-        let progress = ready!(coop::poll_proceed(cx));
-        let outcome = match self.booking {
-            None => self.as_mut().poll_first(cx),
-            Some(_) => self.as_mut().poll_sleeping(cx),
-        };
-        if outcome.is_ready() {
-            *self.project().finished = true;
-            progress.made_progress();
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut stage = self.project().stage;
+        if let StageProjection::Fresh { request } = stage.as_mut().project() {
+            // A task that acquires in a loop and never has to wait lets others run all the same.
+            if !coop::has_budget_remaining() {
+                return spend_budget(cx).map(|()| unreachable!("there was none"));
+            }
+            let now = request.limiter.now();
+            let outcome = if request.take_at_once(now) {
+                stage.set(Stage::Finished);
+                Some(Ok(Duration::ZERO))
+            } else {
+                stage.as_mut().book(now)
+            };
+            if let Some(outcome) = outcome {
+                // The timer sees to it where there is a wait.
+                let _ = spend_budget(cx);
+                return Poll::Ready(outcome);
+            }
         }
-        outcome
+        let outcome = ready!(stage.as_mut().poll_waiting(cx));
+        stage.set(Stage::Finished);
+        Poll::Ready(outcome)
     }
 }
 
-impl Acquire<'_> {
-    fn poll_first(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Duration, AcquireError>> {
-        let this = self.as_mut().project();
-        let limiter: &Limiter = this.limiter;
-        let now = limiter.now();
-        let until = now.saturating_add(*this.within).min(*this.before);
+/// Not `coop::poll_proceed`, which costs a tenth of a ready acquire more when called from here.
+fn spend_budget(cx: &mut Context<'_>) -> Poll<()> {
+    pin!(coop::consume_budget()).poll(cx)
+}
+
+impl Request<'_> {
+    /// Takes what it asks for if it can have it now, which is the fast path.
+    #[inline]
+    fn take_at_once(&self, now: u64) -> bool {
+        self.before >= now
+            && matches!(self.limiter.line().take_plain(now, self.permits), Verdict::Take(_))
+    }
+}
+
+impl Stage<'_> {
+    /// From fresh to waiting; or to finished, and then with this outcome.
+    #[cold]
+    fn book(mut self: Pin<&mut Self>, now: u64) -> Option<Result<Duration, AcquireError>> {
+        let StageReplaced::Fresh { request } = self.as_mut().project_replace(Stage::Finished)
+        else {
+            unreachable!("books once")
+        };
+        let Request { limiter, permits, within, before } = request;
+        let until = now.saturating_add(within).min(before);
         let patience = if until == UNBOUNDED { Patience::Forever } else { Patience::Until(until) };
-        match limiter.line().book(now, *this.permits, patience) {
-            Ok(booking) if booking.immediate => Poll::Ready(Ok(Duration::ZERO)),
+        match limiter.line().book(now, permits, patience) {
+            Ok(booking) if booking.immediate => Some(Ok(Duration::ZERO)),
             Ok(booking) => {
-                *this.began = now;
-                // Kept before the timer is made, which panics outside of a runtime.
-                let booking = this.booking.insert(booking);
-                let mut sleeper = this.sleeper;
-                sleeper.set(Some(Sleeper::new(limiter, booking)));
-                self.poll_sleeping(cx)
+                let booking = Some(booking);
+                let waiting = Waiting { limiter, began: now, booking, sleeper: None };
+                self.set(Stage::Waiting { waiting });
+                None
             }
-            Err(refusal) => Poll::Ready(Err(refused(limiter, *this.permits, refusal, now, until))),
+            Err(refusal) => Some(Err(refused(&limiter, permits, refusal, now, until))),
         }
     }
 
-    fn poll_sleeping(
+    /// # Panics
+    ///
+    /// If it is finished.
+    fn poll_waiting(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Duration, AcquireError>> {
-        let this = self.project();
-        let (Some(booking), Some(sleeper)) = (&*this.booking, this.sleeper.as_pin_mut()) else {
-            unreachable!("a booking sleeps")
-        };
-        match ready!(sleeper.poll_turn(cx, this.limiter, booking)) {
-            Ok(()) => {
-                *this.booking = None;
-                let waited = this.limiter.now().saturating_sub(*this.began);
-                Poll::Ready(Ok(Duration::from_nanos(waited)))
-            }
-            Err(Closed) => Poll::Ready(Err(AcquireError::Closed)),
+        match self.project() {
+            StageProjection::Waiting { waiting } => waiting.poll(cx),
+            _ => panic!("`Acquire` polled after completion"),
         }
     }
+}
 
-    fn give_back(self: Pin<&mut Self>) {
-        let this = self.project();
-        if let Some(booking) = this.booking.take() {
-            this.limiter.line().give_back(this.limiter.now(), &booking);
+impl Future for Waiting<'_> {
+    type Output = Result<Duration, AcquireError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        let limiter: &Limiter = this.limiter;
+        let Some(booking) = this.booking else { unreachable!("it waits for something") };
+        if this.sleeper.is_none() {
+            // Made when the place is held already, since it panics outside of a runtime.
+            this.sleeper.set(Some(Sleeper::new(limiter, booking)));
         }
+        let Some(sleeper) = this.sleeper.as_pin_mut() else { unreachable!("made above") };
+        let outcome = ready!(sleeper.poll_turn(cx, limiter, booking));
+        Poll::Ready(match outcome {
+            Ok(()) => {
+                *this.booking = None;
+                Ok(Duration::from_nanos(limiter.now().saturating_sub(*this.began)))
+            }
+            Err(Closed) => Err(AcquireError::Closed),
+        })
     }
 }
 

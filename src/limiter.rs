@@ -3,7 +3,7 @@
 use crate::acquire::Acquire;
 use crate::builder::Builder;
 use crate::error::{Limited, RangeError, ReserveError, TryAcquireError};
-use crate::line::{Booking, Bounds, Line, Patience, Refusal};
+use crate::line::{Booking, Bounds, Line, Patience, Refusal, Verdict};
 use crate::rate::Rate;
 use crate::reservation::Reservation;
 use crate::time::Timeline;
@@ -60,6 +60,15 @@ impl Limiter {
 
     #[inline]
     fn try_at(&self, n: u32, now: u64) -> Result<(), TryAcquireError> {
+        match self.line.take_plain(now, n) {
+            Verdict::Take(_) => Ok(()),
+            Verdict::Wait(turn) => Err(TryAcquireError::Limited(Limited::new(n, turn))),
+            Verdict::Unclear => self.try_any(n, now),
+        }
+    }
+
+    #[cold]
+    fn try_any(&self, n: u32, now: u64) -> Result<(), TryAcquireError> {
         match self.line.book(now, n, Patience::Until(now)) {
             Ok(_) => Ok(()),
             Err(Refusal::Late(turn)) => Err(TryAcquireError::Limited(Limited::new(n, turn))),

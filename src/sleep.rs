@@ -18,6 +18,7 @@ pub(crate) struct Closed;
 
 pin_project! {
     /// Sleeps until the turn of a booking, which may move while it sleeps.
+    #[derive(Debug)]
     pub(crate) struct Sleeper {
         #[pin]
         timer: Sleep,

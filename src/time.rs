@@ -29,8 +29,9 @@ impl Timeline {
     }
 }
 
-/// Whole nanoseconds, at most `u64::MAX`.
+/// Whole nanoseconds, at most `u64::MAX`. Cheaper than by way of the 128 bits of `as_nanos`.
 #[inline]
 pub(crate) fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+    let seconds = duration.as_secs().checked_mul(1_000_000_000);
+    seconds.and_then(|s| s.checked_add(u64::from(duration.subsec_nanos()))).unwrap_or(u64::MAX)
 }

@@ -35,14 +35,16 @@ impl Speed {
         Self { whole: fits(grains / period), part: fits(part), over: fits(over) }
     }
 
-    /// The grains minted in `elapsed`, and what of the next grain, in parts of `over`.
+    /// The grains minted in `elapsed`, and what of the next one, in parts of `over`, where `rest`
+    /// of the first was minted before.
     #[inline]
-    fn minted_in(self, elapsed: u64) -> (u128, u64) {
+    fn minted_in(self, elapsed: u64, rest: u64) -> (u128, u64) {
         let whole = u128::from(elapsed) * u128::from(self.whole);
         if self.part == 0 {
             return (whole, 0);
         }
-        let parts = u128::from(elapsed) * u128::from(self.part);
+        // Fits: the largest product of two words and another word make up less than 128 bits.
+        let parts = u128::from(elapsed) * u128::from(self.part) + u128::from(rest);
         let over = u128::from(self.over);
         #[expect(clippy::cast_possible_truncation, reason = "a remainder is below `over`")]
         (whole + parts / over, (parts % over) as u64)
@@ -69,6 +71,8 @@ pub(crate) struct Reading {
     /// used. Where a grain takes a nanosecond or less, whatever is rounded off was minted after
     /// `now - 1`, and windows `(t1, t2]` do not count that; so both are the same.
     pub(crate) filled: Position,
+    /// What is minted of the next grain, in parts of the speed's `over`.
+    rest: u64,
 }
 
 impl Clock {
@@ -80,12 +84,12 @@ impl Clock {
     #[inline]
     pub(crate) fn read(&self, now: u64) -> Reading {
         if self.is_unlimited() {
-            return Reading { minted: Position::INFINITE, filled: Position::INFINITE };
+            return Reading { minted: Position::INFINITE, filled: Position::INFINITE, rest: 0 };
         }
-        let (grains, rest) = self.speed.minted_in(now.saturating_sub(self.start));
+        let (grains, rest) = self.speed.minted_in(now.saturating_sub(self.start), 0);
         let minted = self.origin.ahead(grains);
         let unfinished = self.speed.whole == 0 && rest > 0 && rest >= self.speed.part;
-        Reading { minted, filled: minted.ahead(u128::from(unfinished)) }
+        Reading { minted, filled: minted.ahead(u128::from(unfinished)), rest }
     }
 
     /// What was minted, rounded up, one nanosecond before `now`: whoever is used at `now` counts
@@ -96,7 +100,7 @@ impl Clock {
             return Position::INFINITE;
         }
         let elapsed = now.saturating_sub(self.start).saturating_sub(1);
-        let (grains, rest) = self.speed.minted_in(elapsed);
+        let (grains, rest) = self.speed.minted_in(elapsed, 0);
         self.origin.ahead(grains + u128::from(rest > 0))
     }
 
@@ -107,13 +111,47 @@ impl Clock {
         if self.is_unlimited() || ahead == 0 {
             return Some(0);
         }
-        self.start.checked_add(self.speed.time_for(ahead)?)
+        self.start.checked_add(self.speed.time_for(ahead, 0)?)
+    }
+}
+
+/// How far off the turn of an interval was at one instant, to be worked out only if asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    speed: Speed,
+    /// How long the line stands still.
+    pause: u64,
+    /// The grains that are missing, and what of the first of them is minted.
+    missing: u64,
+    rest: u64,
+}
+
+impl Turn {
+    /// The turn of what ends at `end`, beyond what is minted, from a reading of `clock` at `now`.
+    #[inline]
+    pub(crate) fn new(clock: &Clock, now: u64, reading: Reading, end: Position) -> Self {
+        #[expect(clippy::cast_possible_truncation, reason = "within the room of the line")]
+        let missing = end.beyond(reading.minted) as u64;
+        let pause = clock.start.saturating_sub(now);
+        Self { speed: clock.speed, pause, missing, rest: reading.rest }
+    }
+
+    /// The turn of what `missing` grains are missing of, where no part of a grain is about.
+    #[inline]
+    pub(crate) fn of_whole(speed: Speed, missing: u64) -> Self {
+        Self { speed, pause: 0, missing, rest: 0 }
+    }
+
+    /// Nanoseconds from then; `None` if the turn never comes.
+    pub(crate) fn wait(&self) -> Option<u64> {
+        self.pause.checked_add(self.speed.time_for(u128::from(self.missing), self.rest)?)
     }
 }
 
 impl Speed {
-    /// The shortest time in which `grains` are minted; `None` if that is longer than `u64`.
-    fn time_for(self, grains: u128) -> Option<u64> {
+    /// The shortest time in which `grains` are minted, where `rest` of the first was minted
+    /// before; `None` if that is longer than `u64`.
+    fn time_for(self, grains: u128, rest: u64) -> Option<u64> {
         let whole = u128::from(self.whole);
         if self.part == 0 {
             let time = grains.checked_div(whole)?;
@@ -124,13 +162,13 @@ impl Speed {
         // between those at the next higher and the next lower whole speed.
         let slowest = if whole == 0 { u128::MAX } else { grains.div_ceil(whole) };
         let mut high = u64::try_from(slowest).unwrap_or(u64::MAX);
-        let mut low = u64::try_from(grains / (whole + 1)).ok()?;
-        if self.minted_in(high).0 < grains {
+        let mut low = u64::try_from(grains.saturating_sub(1) / (whole + 1)).ok()?;
+        if self.minted_in(high, rest).0 < grains {
             return None;
         }
         while low < high {
             let middle = low.midpoint(high);
-            if self.minted_in(middle).0 < grains {
+            if self.minted_in(middle, rest).0 < grains {
                 low = middle + 1;
             } else {
                 high = middle;

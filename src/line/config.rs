@@ -8,6 +8,7 @@
 //! Writers exclude each other with a mutex. Only reconfiguration takes it.
 
 use super::clock::{Clock, Speed};
+use super::plain::Plain;
 use super::position::{Grains, Position};
 use crate::rate::Rate;
 use crate::sync::{AtomicU64, Mutex, Ordering, fence};
@@ -37,19 +38,21 @@ impl Config {
     }
 
     pub(super) fn to_words(self) -> [u64; WORDS] {
+        let plain = Plain::of(&self);
         let Clock { start, origin, speed } = self.clock;
         let [origin_high, origin_low] = origin.to_words();
         let [floor_high, floor_low] = self.floor.to_words();
-        let Grains(capacity) = self.capacity;
         let Rate { tokens, period } = self.rate;
         [
+            plain.from,
+            plain.capacity.0,
             start,
             origin_high,
             origin_low,
             speed.whole,
             speed.part,
             speed.over,
-            capacity,
+            self.capacity.0,
             floor_high,
             floor_low,
             tokens,
@@ -59,6 +62,8 @@ impl Config {
 
     pub(super) fn from_words(words: [u64; WORDS]) -> Self {
         let [
+            _,
+            _,
             start,
             origin_high,
             origin_low,
@@ -84,7 +89,24 @@ impl Config {
     }
 }
 
-pub(super) const WORDS: usize = 11;
+pub(super) const WORDS: usize = 13;
+
+/// The words that [`Plain`] is made of come first, to be read alone.
+const PLAIN_WORDS: usize = 6;
+
+impl Plain {
+    #[inline]
+    fn from_words(words: [u64; PLAIN_WORDS]) -> Self {
+        let [from, capacity, start, origin_high, origin_low, whole] = words;
+        Self {
+            from,
+            start,
+            origin: Position::from_words([origin_high, origin_low]),
+            speed: Speed { whole, part: 0, over: 1 },
+            capacity: Grains(capacity),
+        }
+    }
+}
 
 type Slot = [AtomicU64; WORDS];
 
@@ -137,12 +159,25 @@ impl ConfigCell {
     /// What is in force, to be believed only if [`Self::is_still`] says so afterwards.
     #[inline]
     pub(crate) fn peek(&self) -> (Version, Config) {
+        let (version, words) = self.peek_words();
+        (version, Config::from_words(words))
+    }
+
+    /// As [`Self::peek`], but only what the plain case needs.
+    #[inline]
+    pub(crate) fn peek_plain(&self) -> (Version, Plain) {
+        let (version, words) = self.peek_words();
+        (version, Plain::from_words(words))
+    }
+
+    #[inline]
+    fn peek_words<const N: usize>(&self) -> (Version, [u64; N]) {
         // Acquire: pairs with the Release store in `replace`. Weaker, the words below could be
         // read from before the change that this version announces.
         let version = Version(self.version.load(Ordering::Acquire));
+        let slot = &self.slots[version.slot()];
         // Relaxed: a word of a later change may be read here. `is_still` finds that out.
-        let words = self.slots[version.slot()].each_ref().map(|word| word.load(Ordering::Relaxed));
-        (version, Config::from_words(words))
+        (version, std::array::from_fn(|index| slot[index].load(Ordering::Relaxed)))
     }
 
     /// Whether all that was loaded since [`Self::peek`] gave `version`, the words as well as the

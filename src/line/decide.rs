@@ -1,6 +1,6 @@
 //! What becomes of a request: pure functions of a view of the state and the time.
 
-use super::clock::Clock;
+use super::clock::{Reading, Turn};
 use super::config::Config;
 use super::position::{Grains, Interval, Position};
 
@@ -29,6 +29,7 @@ pub(crate) struct Tail {
     pub(crate) reach: Position,
     /// Intervals must end before this, to be told apart from the past.
     room: Position,
+    reading: Reading,
 }
 
 impl Tail {
@@ -42,6 +43,7 @@ impl Tail {
             start: spent.max(config.horizon(reading.filled)),
             reach: if idle { reading.filled } else { reading.minted },
             room: (reading.minted - config.capacity) + Grains::ROOM,
+            reading,
         }
     }
 
@@ -62,21 +64,6 @@ pub(crate) enum Refusal {
     Late(Turn),
     /// The line has no room so far ahead.
     NoRoom,
-}
-
-/// When a booking's turn comes, worked out only if asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Turn {
-    clock: Clock,
-    end: Position,
-    now: u64,
-}
-
-impl Turn {
-    /// Nanoseconds from the time of the request; `None` if the turn never comes.
-    pub(crate) fn wait(&self) -> Option<u64> {
-        Some(self.clock.due(self.end)?.saturating_sub(self.now))
-    }
 }
 
 /// Whether a request may be turned away before the line is looked at, or needs nothing of it.
@@ -115,7 +102,7 @@ pub(crate) fn accept(
         Patience::Until(time) => time == now && end <= tail.reach,
     };
     if !in_time {
-        Err(Refusal::Late(Turn { clock: config.clock, end, now }))
+        Err(Refusal::Late(Turn::new(&config.clock, now, tail.reading, end)))
     } else if end >= tail.room {
         Err(Refusal::NoRoom)
     } else {

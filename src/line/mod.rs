@@ -12,11 +12,14 @@ mod decide;
 mod holes;
 #[cfg(all(test, paceline_loom))]
 mod ledger;
+mod plain;
 mod position;
 mod scale;
 mod state;
 
-pub(crate) use decide::{Patience, Refusal, Turn};
+pub(crate) use clock::Turn;
+pub(crate) use decide::{Patience, Refusal};
+pub(crate) use plain::Verdict;
 pub(crate) use scale::Bounds;
 
 #[cfg(all(test, paceline_loom))]
@@ -79,10 +82,13 @@ impl Booking {
 
 /// What the end of the line says of a request.
 enum Answer {
-    Booked(Booking),
+    /// It needs nothing.
+    Nothing,
+    /// It was given this, and whether it could use it at once.
+    Booked(Interval, bool),
     Refused(Refusal),
     /// There may be holes that serve it earlier.
-    LookAtHoles(View, Tail),
+    LookAtHoles,
 }
 
 impl Line {
@@ -99,37 +105,46 @@ impl Line {
         Self { state: State::new(config, spent), holes: Holes::new(), token, bounds }
     }
 
-    /// Takes the earliest `tokens` that can be had, if their turn comes within `patience`.
+    /// Books the earliest `tokens` that can be had, if their turn comes within `patience`.
     /// A refusal writes nothing.
-    #[inline]
     pub(crate) fn book(
         &self,
         now: u64,
         tokens: u32,
         patience: Patience,
     ) -> Result<Booking, Refusal> {
-        loop {
-            match self.book_tail(now, tokens, patience) {
-                Answer::Booked(booking) => return Ok(booking),
-                Answer::Refused(refusal) => return Err(refusal),
-                Answer::LookAtHoles(view, tail) => {
-                    if let Some(outcome) = self.book_run(now, tokens, patience, &view, &tail) {
-                        return outcome;
-                    }
-                }
-            }
+        match self.book_tail(now, tokens, patience) {
+            Answer::Nothing => Ok(Booking::NOTHING),
+            Answer::Booked(interval, immediate) => Ok(Booking::of(interval, immediate)),
+            Answer::Refused(refusal) => Err(refusal),
+            Answer::LookAtHoles => self.book_run(now, tokens, patience),
         }
+    }
+
+    /// Takes `tokens` for good if that is a plain case and they can be had now. If it is not plain
+    /// or there may be holes, [`Self::book`] must say.
+    #[inline]
+    pub(crate) fn take_plain(&self, now: u64, tokens: u32) -> Verdict {
+        match self.state.take_plain(now, self.cost(tokens)) {
+            Verdict::Wait(_) if self.holes.are_about() => Verdict::Unclear,
+            verdict => verdict,
+        }
+    }
+
+    /// What so many tokens take of the line; as good as infinite if that is more than any burst.
+    #[inline]
+    fn cost(&self, tokens: u32) -> Grains {
+        Grains(self.token.0.saturating_mul(u64::from(tokens)))
     }
 
     /// Books at the end of the line, unless it would have to wait there and there are holes.
     #[inline]
     fn book_tail(&self, now: u64, tokens: u32, patience: Patience) -> Answer {
-        // Saturates for what exceeds any burst anyway.
-        let cost = Grains(self.token.0.saturating_mul(u64::from(tokens)));
+        let cost = self.cost(tokens);
         self.state.update(|view| {
             match decide::admit(view.closed, &view.config, cost) {
                 Err(refusal) => return Step::Stay(Answer::Refused(refusal)),
-                Ok(decide::Demand::Nothing) => return Step::Stay(Answer::Booked(Booking::NOTHING)),
+                Ok(decide::Demand::Nothing) => return Step::Stay(Answer::Nothing),
                 Ok(decide::Demand::Interval) => {}
             }
             let tail = Tail::at(now, &view.config, view.spent);
@@ -137,7 +152,7 @@ impl Line {
             let immediate = interval.end <= tail.reach;
             if !immediate || patience.is_over(now) {
                 if self.holes.are_about() {
-                    return Step::Stay(Answer::LookAtHoles(*view, tail));
+                    return Step::Stay(Answer::LookAtHoles);
                 }
                 if let Err(refusal) =
                     decide::accept(now, &view.config, &tail, interval.end, patience)
@@ -148,24 +163,38 @@ impl Line {
             Step::Forward {
                 start: interval.start,
                 end: interval.end,
-                then: Answer::Booked(Booking::of(interval, immediate)),
+                then: Answer::Booked(interval, immediate),
             }
         })
     }
 
-    /// Books the earliest run of free tokens, holes first and then the end of the line. Gives
-    /// up, with nothing taken, if another thread has changed what it found.
+    /// Books the earliest run of free tokens, holes first and then the end of the line.
     #[cold]
-    fn book_run(
+    fn book_run(&self, now: u64, tokens: u32, patience: Patience) -> Result<Booking, Refusal> {
+        loop {
+            // Another thread has changed what was found: so it got on, and we look again.
+            if let Some(outcome) = self.try_book_run(now, tokens, patience) {
+                return outcome;
+            }
+        }
+    }
+
+    /// As [`Self::book_run`]; gives up, with nothing taken, if what it found is gone.
+    fn try_book_run(
         &self,
         now: u64,
         tokens: u32,
         patience: Patience,
-        view: &View,
-        tail: &Tail,
     ) -> Option<Result<Booking, Refusal>> {
-        let cost = self.token.times(tokens);
+        let view = self.state.view();
         let config = &view.config;
+        let cost = self.cost(tokens);
+        match decide::admit(view.closed, config, cost) {
+            Err(refusal) => return Some(Err(refusal)),
+            Ok(decide::Demand::Nothing) => return Some(Ok(Booking::NOTHING)),
+            Ok(decide::Demand::Interval) => {}
+        }
+        let tail = Tail::at(now, config, view.spent);
         let at_tail = Free { hole: None, interval: tail.interval(cost) };
         let alive = self.holes.alive(config.alive_from(now), self.token);
         // A hole beyond the tail is one that came with a change after this view.
@@ -173,7 +202,7 @@ impl Line {
         let free = alive.chain(std::iter::once(at_tail));
         let run = earliest_run(free, tokens, self.token, config.capacity);
         let end = run.last()?.interval.end;
-        if let Err(refusal) = decide::accept(now, config, tail, end, patience) {
+        if let Err(refusal) = decide::accept(now, config, &tail, end, patience) {
             return Some(Err(refusal));
         }
         if !self.holes.claim(&run) {
@@ -181,7 +210,7 @@ impl Line {
         }
         let pieces: Vec<_> = run.iter().map(|free| free.interval).collect();
         if let Some(Free { hole: None, interval }) = run.last() {
-            if !self.move_tail(view, *interval) {
+            if !self.move_tail(&view, *interval) {
                 pieces[..pieces.len() - 1].iter().for_each(|hole| self.holes.put(*hole));
                 return None;
             }

@@ -88,7 +88,7 @@ impl Position {
     }
 
     pub(crate) fn from_words([high, low]: [u64; 2]) -> Self {
-        Self(u128::from(high) << 64 | u128::from(low))
+        Self((u128::from(high) << 64) | u128::from(low))
     }
 }
 
@@ -124,7 +124,7 @@ impl Lap {
     const TURNED_BITS: u32 = u64::BITS - LAP_BITS;
 
     fn new(number: u64, turned: u64) -> Self {
-        Self(number << Self::TURNED_BITS | turned % (1 << Self::TURNED_BITS))
+        Self((number << Self::TURNED_BITS) | (turned % (1 << Self::TURNED_BITS)))
     }
 
     /// The lap for a line that is at `position` first.
@@ -160,6 +160,22 @@ impl Lap {
     pub(crate) fn read(self, word: u64) -> Position {
         let first = start_of(self.number() - 1);
         Position(first.0 + u128::from(word.wrapping_sub(self.write(first))))
+    }
+
+    /// No booking ends so far beyond what was minted when it was made.
+    pub(crate) const FARTHEST_DEBT: i64 = -(1 << LAP_BITS);
+
+    /// How far `position` lies beyond the one that `word` means, if it lies in this lap or the
+    /// next.
+    ///
+    /// The distance is more than minus two laps and less than three; these are told apart modulo
+    /// four, with the sign, but for what is two laps and more ahead, which looks like two laps
+    /// and less behind: beyond [`Self::FARTHEST_DEBT`].
+    #[inline]
+    #[expect(clippy::cast_possible_wrap, reason = "that is the sign")]
+    pub(crate) fn distance(self, position: Position, word: u64) -> Option<i64> {
+        let laps = position.lap().wrapping_sub(self.number());
+        (laps <= 1).then(|| self.write(position).wrapping_sub(word) as i64)
     }
 
     /// A cancel may move `spent` back to here, and no further.

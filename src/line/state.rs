@@ -10,8 +10,9 @@
 //!
 //! So a word has one meaning; see [`Lap`].
 
-use super::config::{Config, ConfigCell};
-use super::position::{Lap, Position, Turning};
+use super::config::{Config, ConfigCell, Version};
+use super::plain::Verdict;
+use super::position::{Grains, Lap, Position, Turning};
 use crate::sync::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 
@@ -75,18 +76,48 @@ impl State {
     #[inline]
     pub(crate) fn view(&self) -> View {
         loop {
-            let (version, config) = self.config().peek();
-            // Acquire: pairs with the Release in `turn_lap`. Who sees the new lap must see the
-            // lift of `spent` that came before it, or an old word would be read under a new lap.
-            let lap = Lap::from_word(self.settings.lap.load(Ordering::Acquire));
-            // Acquire: pairs with the Release in `exchange`. Who sees a word that was written
-            // under a newer configuration or lap must find that newer one in the two checks
-            // below; with Relaxed they could still see the older and pass.
-            let word = self.spent.load(Ordering::Acquire);
-            // Relaxed: the Acquire load above keeps it behind.
-            let same_lap = self.settings.lap.load(Ordering::Relaxed) == lap.to_word();
-            if same_lap && self.config().is_still(version) {
-                return View { closed: version.is_closed(), config, spent: lap.read(word), lap };
+            if let Some((version, config, lap, spent)) = self.read(ConfigCell::peek) {
+                let spent = lap.read(spent);
+                return View { closed: version.is_closed(), config, spent, lap };
+            }
+        }
+    }
+
+    /// What `peek` reads of the configuration, and the lap and the state word as they were at the
+    /// same instant; nothing if another thread has finished a change in between.
+    #[inline]
+    fn read<C>(
+        &self,
+        peek: impl Fn(&ConfigCell) -> (Version, C),
+    ) -> Option<(Version, C, Lap, u64)> {
+        let (version, config) = peek(self.config());
+        // Acquire: pairs with the Release in `turn_lap`. Who sees the new lap must see the lift
+        // of `spent` that came before it, or an old word would be read under a new lap.
+        let lap = self.settings.lap.load(Ordering::Acquire);
+        // Acquire: pairs with the Release in `exchange`. Who sees a word that was written under a
+        // newer configuration or lap must find that newer one in the two checks below; with
+        // Relaxed they could still see the older and pass.
+        let spent = self.spent.load(Ordering::Acquire);
+        // Relaxed: the Acquire load above keeps it behind.
+        let same_lap = self.settings.lap.load(Ordering::Relaxed) == lap;
+        let whole = same_lap && self.config().is_still(version);
+        whole.then(|| (version, config, Lap::from_word(lap), spent))
+    }
+
+    /// Takes `cost` for a request that is plain and can have it at once. Writes nothing if it
+    /// can't.
+    #[inline]
+    pub(crate) fn take_plain(&self, now: u64, cost: Grains) -> Verdict {
+        loop {
+            let Some((version, plain, lap, spent)) = self.read(ConfigCell::peek_plain) else {
+                return Verdict::Unclear;
+            };
+            if version.is_closed() {
+                return Verdict::Unclear;
+            }
+            match plain.decide(now, cost, lap, spent) {
+                Verdict::Take(end) if !self.exchange(lap, spent, end) => {}
+                verdict => return verdict,
             }
         }
     }
@@ -102,13 +133,13 @@ impl State {
                 Step::Stay(outcome) => return outcome,
                 Step::Forward { start, end, then } => {
                     if end >= view.lap.end() {
-                        self.turn_lap(&view, start);
-                    } else if self.exchange(&view, end) {
+                        self.turn_lap(view.lap, view.spent, start);
+                    } else if self.exchange(view.lap, view.lap.write(view.spent), end) {
                         return then;
                     }
                 }
                 Step::Back { start, then } => {
-                    if self.exchange(&view, start) {
+                    if self.exchange(view.lap, view.lap.write(view.spent), start) {
                         return then;
                     }
                 }
@@ -123,25 +154,25 @@ impl State {
     /// come back otherwise it would have to go once around the circle and meet the same grain.)
     /// If the lap was turned on in between, what is written means a place that has overflowed.
     #[inline]
-    fn exchange(&self, view: &View, to: Position) -> bool {
-        let (from, to) = (view.lap.write(view.spent), view.lap.write(to));
-        // Release: pairs with the Acquire load in `view`; see there. On failure nothing is learnt
+    fn exchange(&self, lap: Lap, from: u64, to: Position) -> bool {
+        let to = lap.write(to);
+        // Release: pairs with the Acquire load in `read`; see there. On failure nothing is learnt
         // but that the state must be viewed again, so Relaxed.
         self.spent.compare_exchange(from, to, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
     /// Brings the lap nearer to a booking that starts at `start` and ends beyond the reach of the
-    /// lap in `view`. Whoever comes here does it; nobody waits.
+    /// lap. Whoever comes here does it; nobody waits.
     #[cold]
-    fn turn_lap(&self, view: &View, start: Position) {
+    fn turn_lap(&self, lap: Lap, spent: Position, start: Position) {
         // A lost race here means that somebody else has moved `spent` or the lap.
-        match view.lap.turn(view.spent, start) {
+        match lap.turn(spent, start) {
             Turning::Lift(to) => {
-                self.exchange(view, to);
+                self.exchange(lap, lap.write(spent), to);
             }
-            Turning::Next(lap) => {
-                let (from, to) = (view.lap.to_word(), lap.to_word());
-                // Release: pairs with the Acquire load of the lap in `view`. It publishes the
+            Turning::Next(next) => {
+                let (from, to) = (lap.to_word(), next.to_word());
+                // Release: pairs with the Acquire load of the lap in `read`. It publishes the
                 // place of `spent` that this lap was chosen for. Relaxed on failure: nothing is
                 // learnt from it.
                 let lap = &self.settings.lap;
