@@ -92,7 +92,7 @@ impl Config {
 pub(super) const WORDS: usize = 13;
 
 /// The words that [`Plain`] is made of come first, to be read alone.
-const PLAIN_WORDS: usize = 6;
+pub(super) const PLAIN_WORDS: usize = 6;
 
 impl Plain {
     #[inline]

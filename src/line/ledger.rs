@@ -3,7 +3,7 @@
 use super::position::{Interval, Position};
 use super::{Booking, Line};
 use super::{
-    config::{Config, ConfigCell, WORDS},
+    config::{Config, ConfigCell, PLAIN_WORDS, WORDS},
     position::Grains,
     scale::Bounds,
 };
@@ -79,10 +79,13 @@ impl ConfigCell {
     /// The number, if it could be read while nothing changed.
     pub(crate) fn number(&self) -> Option<u64> {
         let (version, config) = self.peek();
+        // The first words are derived from the others.
         let words = config.to_words();
+        let number = words[WORDS - 1];
         self.is_still(version).then(|| {
-            assert!(words.iter().all(|word| *word == words[0]), "torn: {words:?}");
-            words[0]
+            let told = &words[PLAIN_WORDS..];
+            assert!(told.iter().all(|word| *word == number), "torn: {words:?}");
+            number
         })
     }
 }
