@@ -88,7 +88,7 @@ impl Clock {
         }
         let (grains, rest) = self.speed.minted_in(now.saturating_sub(self.start), 0);
         let minted = self.origin.ahead(grains);
-        let unfinished = self.speed.whole == 0 && rest > 0 && rest >= self.speed.part;
+        let unfinished = self.speed.whole == 0 && rest > self.speed.part;
         Reading { minted, filled: minted.ahead(u128::from(unfinished)), rest }
     }
 
@@ -175,5 +175,92 @@ impl Speed {
             }
         }
         Some(high)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn speed() -> impl Strategy<Value = Speed> {
+        let over = prop_oneof![Just(1), 2..100_u64, any::<u64>().prop_map(|n| n.max(1))];
+        let whole = prop_oneof![0..3_u64, 0..1_u64 << 57];
+        (whole, any::<u64>(), over).prop_map(|(whole, part, over)| {
+            let (part, over) = reduced(part % over, over);
+            Speed { whole, part, over }
+        })
+    }
+
+    fn clock() -> impl Strategy<Value = Clock> {
+        (speed(), 0..1_u64 << 62).prop_map(|(speed, start)| Clock {
+            start,
+            origin: Position::ORIGIN,
+            speed,
+        })
+    }
+
+    /// The exact number of grains minted at `now`, in parts of `over`, in 192 bits and more.
+    fn is_minted(clock: &Clock, now: u64, position: Position) -> bool {
+        let elapsed = u128::from(now.saturating_sub(clock.start));
+        let wanted = position.beyond(clock.origin);
+        let whole = elapsed * u128::from(clock.speed.whole);
+        let Some(rest) = wanted.checked_sub(whole) else { return true };
+        // rest <= elapsed * part / over
+        let Some(rest) = rest.checked_mul(u128::from(clock.speed.over)) else { return false };
+        rest <= elapsed * u128::from(clock.speed.part)
+    }
+
+    proptest! {
+        #[test]
+        fn minted_is_the_last_grain_that_is_done(clock in clock(), now: u64) {
+            let minted = clock.read(now).minted;
+            prop_assert!(is_minted(&clock, now, minted));
+            prop_assert!(!is_minted(&clock, now, minted.ahead(1)));
+        }
+
+        #[test]
+        fn due_is_the_first_nanosecond_at_which_it_is_minted(clock in clock(), ahead in 0..1_u128 << 64) {
+            let position = clock.origin.ahead(ahead);
+            match clock.due(position) {
+                Some(due) => {
+                    prop_assert!(is_minted(&clock, due, position));
+                    prop_assert!(ahead == 0 || !is_minted(&clock, due - 1, position));
+                }
+                None => prop_assert!(!is_minted(&clock, u64::MAX, position)),
+            }
+        }
+
+        #[test]
+        fn a_turn_comes_when_it_is_due(clock in clock(), now: u64, missing in 1..1_u64 << 62) {
+            let reading = clock.read(now);
+            let end = reading.minted.ahead(u128::from(missing));
+            let wait = Turn::new(&clock, now, reading, end).wait();
+            // A turn beyond the clock's end is never; the wait for it may still fit.
+            if let Some(due) = clock.due(end) {
+                prop_assert_eq!(wait, Some(due - now));
+            } else {
+                prop_assert!(wait.is_none_or(|wait| now.checked_add(wait).is_none()));
+            }
+        }
+
+        #[test]
+        fn what_has_passed_was_minted_a_nanosecond_ago(clock in clock(), now in 1_u64..) {
+            let passed = clock.passed(now);
+            let before = clock.read(now - 1).minted;
+            // Rounded up.
+            prop_assert!(passed == before || (passed == before.ahead(1) && clock.speed.part > 0));
+            let Reading { minted, filled, .. } = clock.read(now);
+            prop_assert_eq!(filled, minted.max(passed), "it overflows where it must and no more");
+        }
+    }
+
+    #[test]
+    fn a_paused_clock_stands_at_its_origin() {
+        let speed = Speed { whole: 3, part: 1, over: 2 };
+        let clock = Clock { start: 100, origin: Position::ORIGIN, speed };
+        assert_eq!([0, 99, 100].map(|now| clock.read(now).minted), [Position::ORIGIN; 3]);
+        assert_eq!(clock.read(102).minted, Position::ORIGIN.ahead(7));
+        assert_eq!(clock.due(Position::ORIGIN.ahead(7)), Some(102));
     }
 }

@@ -151,3 +151,113 @@ pub(crate) fn earliest_run(
     }
     unreachable!("the last piece is long enough alone")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TOKEN: Grains = Grains(10);
+
+    fn at(grains: u128) -> Position {
+        Position::ORIGIN.ahead(grains)
+    }
+
+    /// Tries every run of single tokens in turn.
+    fn by_search(free: &[Free], need: u32, burst: Grains) -> Position {
+        let tokens: Vec<Position> = free
+            .iter()
+            .flat_map(|free| {
+                let count = free.interval.start.whole_tokens_to(free.interval.end, TOKEN);
+                (0..count).map(|index| free.interval.start.ahead(index * u128::from(TOKEN.0)))
+            })
+            .collect();
+        let runs = tokens.windows(need as usize);
+        let mut ends = runs.map(|run| (run[0], *run.last().unwrap() + TOKEN));
+        let (_, end) = ends
+            .find(|(start, end)| end.beyond(*start) <= u128::from(burst.0))
+            .expect("the tail is long enough");
+        end
+    }
+
+    proptest! {
+        #[test]
+        fn the_earliest_run_is_the_first_that_a_search_finds(
+            pieces in prop::collection::vec((0..40_u128, 1..4_u128), 0..12),
+            need in 1..8_u32,
+            more in 0..4_u32,
+        ) {
+            let burst = TOKEN.times(need + more);
+            let mut place = 0;
+            let mut free = Vec::new();
+            for (gap, tokens) in pieces {
+                let start = place + gap;
+                place = start + tokens * u128::from(TOKEN.0);
+                let interval = Interval { start: at(start), end: at(place) };
+                free.push(Free { hole: Some(at(start)), interval });
+            }
+            let tail = Interval { start: at(place), end: at(place) + TOKEN.times(need) };
+            free.push(Free { hole: None, interval: tail });
+            let run = earliest_run(free.iter().copied(), need, TOKEN, burst);
+            let count = |free: &Free| free.interval.start.whole_tokens_to(free.interval.end, TOKEN);
+            prop_assert_eq!(run.iter().map(count).sum::<u128>(), u128::from(need));
+            let (first, last) = (run.first().unwrap(), run.last().unwrap());
+            prop_assert!(last.interval.end.beyond(first.interval.start) <= u128::from(burst.0));
+            prop_assert_eq!(last.interval.end, by_search(&free, need, burst));
+        }
+    }
+
+    #[cfg(not(paceline_loom))]
+    mod set {
+        use super::*;
+
+        fn holes(pieces: &[(u128, u128)]) -> Holes {
+            let holes = Holes::new();
+            for (start, end) in pieces {
+                holes.put(Interval { start: at(*start), end: at(*end) });
+            }
+            holes
+        }
+
+        fn alive(holes: &Holes, from: u128) -> Vec<(u128, u128)> {
+            let place = |position: Position| position.beyond(Position::ORIGIN);
+            let free = holes.alive(at(from), TOKEN);
+            free.map(|free| (place(free.interval.start), place(free.interval.end))).collect()
+        }
+
+        #[test]
+        fn what_has_overflowed_is_left_out_by_whole_tokens() {
+            let holes = holes(&[(0, 10), (20, 50), (60, 70)]);
+            assert_eq!(alive(&holes, 0), [(0, 10), (20, 50), (60, 70)]);
+            assert_eq!(alive(&holes, 1), [(20, 50), (60, 70)]);
+            assert_eq!(alive(&holes, 21), [(30, 50), (60, 70)]);
+            assert_eq!(alive(&holes, 40), [(40, 50), (60, 70)]);
+            assert_eq!(alive(&holes, 41), [(60, 70)]);
+            assert_eq!(alive(&holes, 61), []);
+        }
+
+        #[test]
+        fn a_sweep_drops_what_has_overflowed_and_no_more() {
+            let holes = holes(&[(0, 10), (10, 20), (20, 40), (50, 60)]);
+            holes.sweep(at(30), 1);
+            assert_eq!(alive(&holes, 0), [(10, 20), (20, 40), (50, 60)]);
+            holes.sweep(at(30), 9);
+            assert_eq!(alive(&holes, 0), [(20, 40), (50, 60)]);
+            holes.sweep(at(99), 9);
+            assert!(!holes.are_about());
+        }
+
+        #[test]
+        fn a_claim_puts_back_what_it_leaves_and_all_if_one_is_gone() {
+            let holes = holes(&[(0, 30), (50, 60)]);
+            let free = |key, start, end| Free {
+                hole: Some(at(key)),
+                interval: Interval { start: at(start), end: at(end) },
+            };
+            assert!(!holes.claim(&[free(0, 0, 10), free(40, 40, 50)]));
+            assert_eq!(alive(&holes, 0), [(0, 10), (10, 30), (50, 60)]);
+            assert!(holes.claim(&[free(10, 10, 20), free(50, 50, 60)]));
+            assert_eq!(alive(&holes, 0), [(0, 10), (20, 30)]);
+        }
+    }
+}

@@ -68,3 +68,87 @@ impl Plain {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::clock::Clock;
+    use super::super::decide::Tail;
+    use super::*;
+    use crate::rate::Rate;
+    use proptest::prelude::*;
+
+    const TOKEN: Grains = Grains(60_000_000_000);
+
+    fn config() -> impl Strategy<Value = Config> {
+        let rate = prop_oneof![
+            (1..10_000_000_u64).prop_map(Rate::per_second),
+            (1..100_u64).prop_map(Rate::per_minute),
+            (0..100_u64).prop_map(Rate::per_day),
+            Just(Rate::UNLIMITED),
+        ];
+        let burst = prop_oneof![0..20_u32, 0..10_000_000_u32];
+        (rate, burst, 0..1_u64 << 40, 0..1_u128 << 66, 0..1_u128 << 60).prop_map(
+            |(rate, burst, start, origin, below)| {
+                let origin = Position::ORIGIN.ahead(origin);
+                let clock = Clock { start, origin, speed: Speed::of(rate, TOKEN) };
+                let floor = origin.behind(below);
+                Config { clock, capacity: TOKEN.times(burst), floor, rate }
+            },
+        )
+    }
+
+    proptest! {
+        /// Wherever `spent` may be, a verdict is what the decision in full would be.
+        #[test]
+        fn the_plain_case_agrees_with_the_whole(
+            config in config(),
+            since_start in prop_oneof![0..1_000_u64, 0..1_u64 << 34, 0..1_u64 << 50],
+            tokens in prop_oneof![0..20_u32, any::<u32>()],
+            lap_behind in 0..3_u128,
+            place in prop_oneof![0..1_u128 << 37, 0..3_u128 << 62],
+            turned in 0..4_u64,
+        ) {
+            let now = config.clock.start + since_start;
+            let minted = config.clock.read(now).minted;
+            let lap_start = Position::ORIGIN.ahead((minted.beyond(Position::ORIGIN) >> 62 << 62).saturating_sub(lap_behind << 62));
+            let lap = Lap::of(lap_start).turned_by(turned);
+            // Anywhere from the lap before to the end of the lap after.
+            let spent = lap_start.behind(1 << 62).ahead(place);
+            let cost = Grains(TOKEN.0.saturating_mul(u64::from(tokens)));
+            let tail = Tail::at(now, &config, spent);
+            let end = tail.interval(cost).end;
+            match Plain::of(&config).decide(now, cost, lap, lap.write(spent)) {
+                Verdict::Take(taken) => {
+                    prop_assert!(tokens > 0 && cost <= config.capacity);
+                    prop_assert_eq!(taken, end);
+                    prop_assert!(end <= tail.reach && end < lap.end());
+                }
+                Verdict::Wait(turn) => {
+                    prop_assert!(tokens > 0 && cost <= config.capacity && end > tail.reach);
+                    prop_assert_eq!(turn, Turn::new(&config.clock, now, config.clock.read(now), end));
+                }
+                Verdict::Unclear => {}
+            }
+        }
+    }
+
+    #[test]
+    fn the_usual_case_is_plain() {
+        let rate = Rate::per_second(100);
+        let clock = Clock { start: 0, origin: Position::ORIGIN, speed: Speed::of(rate, TOKEN) };
+        let capacity = TOKEN.times(10);
+        let config = Config { clock, capacity, floor: Position::ORIGIN - capacity, rate };
+        let lap = Lap::of(Position::ORIGIN);
+        let decide = |tokens, spent: Position| {
+            Plain::of(&config).decide(0, TOKEN.times(tokens), lap, lap.write(spent))
+        };
+        let full = Position::ORIGIN - capacity;
+        assert_eq!(decide(10, full), Verdict::Take(Position::ORIGIN));
+        assert_eq!(decide(1, full), Verdict::Take(full + TOKEN));
+        assert!(
+            matches!(decide(1, Position::ORIGIN), Verdict::Wait(turn) if turn.wait() == Some(10_000_000))
+        );
+        assert_eq!(decide(11, full), Verdict::Unclear);
+        assert_eq!(decide(0, full), Verdict::Unclear);
+    }
+}

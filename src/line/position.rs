@@ -234,3 +234,78 @@ pub(crate) struct Interval {
     pub(crate) start: Position,
     pub(crate) end: Position,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    impl Lap {
+        /// The same lap, with all words turned on by so many laps.
+        pub(crate) fn turned_by(self, laps: u64) -> Self {
+            Self::new(self.number(), laps)
+        }
+    }
+
+    fn lap() -> impl Strategy<Value = Lap> {
+        (1..1_u64 << 59, 0..4_u64).prop_map(|(number, turned)| Lap::new(number, turned))
+    }
+
+    proptest! {
+        #[test]
+        fn a_word_reads_as_the_position_it_was_written_for(lap in lap(), place in 0..4_u128 << 62) {
+            let position = start_of(lap.number() - 1).ahead(place);
+            prop_assert_eq!(lap.read(lap.write(position)), position);
+        }
+
+        #[test]
+        fn a_position_survives_its_words(position: u128) {
+            prop_assert_eq!(Position::from_words(Position(position).to_words()), Position(position));
+        }
+
+        /// Wherever `spent` is allowed to be, and wherever beyond the lap a booking starts.
+        #[test]
+        fn a_turn_leads_to_a_lap_that_knows_where_spent_is(
+            lap in lap(),
+            place in 0..3_u128 << 62,
+            cost in 1..=Grains::MOST_CAPACITY.0,
+            beyond in prop_oneof![0..1_u128 << 62, 0..40_u128 << 62],
+        ) {
+            let mut lap = lap;
+            let mut spent = start_of(lap.number() - 1).ahead(place);
+            let end = lap.end().ahead(beyond);
+            let start = Position(end.0 - u128::from(cost));
+            prop_assume!(start >= spent);
+            for _ in 0..8 {
+                if end < lap.end() {
+                    return Ok(());
+                }
+                match lap.turn(spent, start) {
+                    Turning::Lift(to) => {
+                        prop_assert!(spent < to && to <= start, "lifted over what has overflowed");
+                        prop_assert!(to < lap.end());
+                        spent = to;
+                    }
+                    Turning::Next(next) => {
+                        prop_assert!(next.number() > lap.number());
+                        let means = next.read(lap.write(spent));
+                        prop_assert!(spent <= means && means <= start.max(spent));
+                        // As far as a cancel that has looked already may go back.
+                        let back = spent - Grains::MOST_CAPACITY;
+                        let back = back.max(lap.reaches_back_to());
+                        prop_assert!(next.read(lap.write(back)) <= means);
+                        // As far as bookings under the old lap may have gone.
+                        let last = lap.end().behind(1);
+                        if next.number() > lap.number() + 1 {
+                            prop_assert!(next.read(lap.write(last)) < start);
+                        } else {
+                            prop_assert_eq!(next.read(lap.write(last)), last);
+                        }
+                        (lap, spent) = (next, means);
+                    }
+                }
+            }
+            prop_assert!(false, "still not there");
+        }
+    }
+}

@@ -75,3 +75,52 @@ fn largest_usual(limit: u64, period: u64) -> Option<u64> {
 fn largest_multiple(limit: u64, period: u64) -> Option<u64> {
     Some(limit / period * period).filter(|token| *token > 0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn token(rate: Rate, burst: u32) -> u64 {
+        fit(rate, Bounds::usual(rate, burst)).0
+    }
+
+    #[test]
+    fn usual_limiters_have_minutes_and_slow_ones_days() {
+        assert_eq!(token(Rate::per_second(100), 10), 60_000_000_000);
+        assert_eq!(token(Rate::per_minute(1), 1), 60_000_000_000);
+        assert_eq!(token(Rate::per_hour(7), 1), 3_600_000_000_000);
+        assert_eq!(token(Rate::per_day(1), 10_000), 86_400_000_000_000);
+        assert_eq!(token(Rate::ZERO, 1), 60_000_000_000);
+        assert_eq!(token(Rate::UNLIMITED, 1), 60_000_000_000);
+    }
+
+    #[test]
+    fn large_bursts_and_rates_have_what_is_left() {
+        assert_eq!(token(Rate::per_second(100), u32::MAX), 200_000_000);
+        assert_eq!(token(Rate::per_second(10_000_000_000), 1), 200_000_000);
+        assert_eq!(token(Rate::per_second(1_000_000_000_000), 1), 2_000_000);
+    }
+
+    #[test]
+    fn an_odd_period_is_rounded_nowhere() {
+        for millis in [7, 13, 997] {
+            let rate = Rate::every(Duration::from_millis(millis));
+            assert_eq!(token(rate, 10) % (millis * 1_000_000), 0);
+        }
+    }
+
+    #[test]
+    fn all_that_a_limiter_may_be_set_to_has_room() {
+        let rates = [Rate::per_day(1), Rate::per_hour(7), Rate::per_second(3), Rate::ZERO];
+        for rate in rates {
+            for burst in [1, 10_000, 10_000_000, u32::MAX] {
+                let bounds = Bounds::usual(rate, burst);
+                let token = u128::from(fit(rate, bounds).0);
+                let room = u128::from(Grains::ROOM.0);
+                assert!(4 * u128::from(bounds.burst) * token <= room);
+                assert!(u128::from(tokens_in(bounds.rate, 1)) * token <= room);
+            }
+        }
+    }
+}
