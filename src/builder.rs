@@ -5,7 +5,21 @@ use crate::limiter::Limiter;
 use crate::line::Bounds;
 use crate::rate::Rate;
 
-/// Builds a [`Limiter`].
+/// Builds a [`Limiter`]: what [`Limiter::builder`] returns.
+///
+/// # Examples
+///
+/// ```
+/// use paceline::{BuildError, Limiter, Rate};
+///
+/// let limiter = Limiter::builder(Rate::per_minute(30))
+///     .burst(5)
+///     .initial(0)
+///     .max_rate(Rate::per_second(100))
+///     .build()?;
+/// assert_eq!(limiter.burst(), 5);
+/// # Ok::<(), BuildError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder {
@@ -31,12 +45,21 @@ impl Builder {
         Self { initial: Some(initial), ..self }
     }
 
-    /// The fastest rate that the limiter can be set to later.
+    /// The fastest rate that the limiter can be set to later. [`Rate::UNLIMITED`] stands for the
+    /// fastest that there is, 10<sup>12</sup> per second.
+    ///
+    /// Unless set, it is 10<sup>7</sup> per second; 50 000 per second for a limiter that starts
+    /// slower than once a minute; or the rate to start with, if that is faster. The larger it is,
+    /// the coarser are the grains in which tokens are counted, and the less can be booked ahead.
     pub fn max_rate(self, max_rate: Rate) -> Self {
         Self { max_rate: Some(max_rate), ..self }
     }
 
     /// The largest burst that the limiter can be set to later.
+    ///
+    /// Unless set, it is 10<sup>7</sup>; 10 000 for a limiter that starts slower than once a
+    /// minute; or the burst to start with, if that is larger. As for
+    /// [`max_rate`](Self::max_rate), larger is coarser.
     pub fn max_burst(self, max_burst: u32) -> Self {
         Self { max_burst: Some(max_burst), ..self }
     }
@@ -45,7 +68,8 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`BuildError`]
+    /// [`BuildError`] if it would start with more permits than it keeps, or beyond its own
+    /// `max_rate` or `max_burst`.
     pub fn build(self) -> Result<Limiter, BuildError> {
         let Self { rate, burst, initial, max_rate, max_burst } = self;
         let initial = initial.unwrap_or(burst);
@@ -60,7 +84,8 @@ impl Builder {
         }
         let usual = Bounds::usual(rate, burst);
         let bounds = Bounds {
-            rate: max_rate.unwrap_or(usual.rate),
+            rate: max_rate
+                .map_or(usual.rate, |max| if max.is_unlimited() { Rate::MAX } else { max }),
             burst: max_burst.unwrap_or(usual.burst),
         };
         Ok(Limiter::build(rate, burst, initial, bounds))

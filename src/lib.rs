@@ -1,4 +1,71 @@
-//! paceline
+//! A rate limiter for Tokio that is lock-free, fair and exact, and loses nothing when callers
+//! give up.
+//!
+//! ```
+//! use paceline::{Limiter, Rate};
+//! use std::time::Duration;
+//! use tokio::time::timeout;
+//!
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // 100 permits per second, of which up to 10 are kept for when they are wanted.
+//! let limiter = Limiter::new(Rate::per_second(100), 10);
+//!
+//! limiter.acquire().await?;
+//!
+//! // Giving up gives the turn back, and the next caller has it.
+//! let waited = timeout(Duration::from_millis(50), limiter.acquire()).await;
+//! # assert!(waited.is_ok());
+//!
+//! // Or ask first: this one is refused at once if it can't be served in time.
+//! let served = limiter.acquire_many(5).within(Duration::from_millis(50)).await;
+//! # assert!(served.is_ok());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The token line
+//!
+//! Three sentences explain all that it does.
+//!
+//! > Tokens are minted on a line, one after the other, at the configured rate.
+//! >
+//! > Every permit is a distinct interval of that line.
+//! >
+//! > A permit may be used only once it is minted, and only before it overflows: before the line
+//! > has been minted more than `burst` tokens past it.
+//!
+//! From them it follows that in every window `(t1, t2]` of whole nanoseconds at most
+//! `burst + rate * (t2 - t1)` permits are used, exactly: the permits used in it are distinct, and
+//! all lie between what had overflowed at `t1` and what is minted at `t2`.
+//!
+//! A turn that is given back ([`Reservation::cancel`], or an [`Acquire`] that is dropped) leaves a
+//! *hole* in the line, and the next who would have to wait takes the earliest hole that serves it.
+//! So a crowd of callers that time out costs nothing, where other limiters let the line run away
+//! from the clock and then serve nobody.
+//!
+//! # What to use
+//!
+//! | | |
+//! |---|---|
+//! | [`try_acquire`](Limiter::try_acquire) | take it now or be told when to come back |
+//! | [`acquire`](Limiter::acquire) | wait for a turn; drop the future to give it back |
+//! | [`within`](Acquire::within), [`before`](Acquire::before) | wait, but be refused at once if that takes too long |
+//! | [`reserve`](Limiter::reserve) | book a turn and see when it comes; [`cancel`](Reservation::cancel) gives it back |
+//! | `…_at` | any of these at a time of your own, for replays, simulations and one reading of the clock for many |
+//!
+//! # Time
+//!
+//! Time is Tokio's: under `tokio::time::pause` and `advance` (feature `test-util` of Tokio) all of
+//! it follows the paused clock. The machine's wall clock is never read. All arithmetic that decides is
+//! in whole numbers; there is no drift, and no limit on uptime.
+//!
+//! # Features
+//!
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `serde` | no | `Serialize` and `Deserialize` for [`Rate`], as the text that it prints |
+
 #![forbid(unsafe_code)]
 
 mod acquire;

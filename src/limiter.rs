@@ -15,8 +15,48 @@ use tokio::time::Instant;
 /// A rate limiter: permits are minted at a [`Rate`], and up to `burst` of them are kept for when
 /// they are wanted.
 ///
-/// It is a token bucket, as Go's `time/rate`, and starts full. It is shared by reference or in an
-/// [`Arc`]; there is nothing to run in the background.
+/// It is a token bucket in the style of Go's [`time/rate`](https://pkg.go.dev/golang.org/x/time/rate),
+/// with the verbs of [`tokio::sync::Semaphore`], and starts full. It is shared by reference or in
+/// an [`Arc`]; there is no task or timer in the background. The [crate's documentation](crate)
+/// has the three sentences that explain it.
+///
+/// In every window `(t1, t2]` of whole nanoseconds at most `burst + rate * (t2 - t1)` permits are
+/// used, exactly. Of those who wait, each has its own turn; nobody's ever comes later than it was
+/// promised, unless the rate is lowered.
+///
+/// # Order of refusals
+///
+/// A closed limiter refuses everything. Then a request for no permits succeeds, and takes nothing.
+/// Then one for more than the burst is refused, unless the rate is unlimited. Then the rest is
+/// looked at. A refusal changes nothing and writes nothing.
+///
+/// A burst of zero refuses every request for a permit, unless the rate is unlimited. At a rate of
+/// zero the burst passes once; then nothing does until the rate is changed.
+///
+/// # Time
+///
+/// The methods without `_at` read Tokio's clock once. Those with `_at` go by the time that they
+/// are given: in any order, a later or an earlier one than another caller's mints nothing twice.
+/// An instant before the limiter was made counts as the one at which it was. Time ends 584 years
+/// after that.
+///
+/// # Rates that round
+///
+/// If a limiter is slow for the largest burst and rate that it is built for (one built for the
+/// usual [`max_burst`](Builder::max_burst) and set to less than one a minute, or built for less
+/// than one a day), then a grain, the smallest piece of a token, takes longer than a nanosecond
+/// to mint. Turns are then late by up to that, never early: by 1440 ns at one a day in the first
+/// case.
+///
+/// # Memory ordering
+///
+/// A permit is no lock: taking one orders nothing between the caller and whoever took another.
+/// Who sees a change of the settings or a closed limiter sees all that the caller who made it had
+/// done before.
+///
+/// `try`, `reserve`, `cancel` and the booking of an `acquire` are lock-free: they retry only when
+/// another thread has got on. Those who change the settings exclude each other, and block nobody
+/// else. A task that sleeps uses Tokio's timer, which locks inside for an instant.
 pub struct Limiter {
     line: Line,
     time: Timeline,
@@ -25,12 +65,34 @@ pub struct Limiter {
 
 impl Limiter {
     /// A limiter of `rate` that keeps up to `burst` permits, and starts with all of them.
+    ///
+    /// It can be set to at least 10<sup>7</sup> per second and a burst of 10<sup>7</sup> later; one
+    /// slower than once a minute to at least 50 000 per second and 10 000. For more, see
+    /// [`Builder::max_rate`] and [`Builder::max_burst`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use paceline::{Limiter, Rate};
+    ///
+    /// let limiter = Limiter::new(Rate::per_second(100), 10);
+    /// assert_eq!(limiter.burst(), 10);
+    /// ```
     #[must_use]
     pub fn new(rate: Rate, burst: u32) -> Self {
         Self::build(rate, burst, burst, Bounds::usual(rate, burst))
     }
 
     /// A limiter of which more is said than its rate and burst.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paceline::{BuildError, Limiter, Rate};
+    /// let limiter = Limiter::builder(Rate::per_second(100)).burst(10).initial(0).build()?;
+    /// assert!(limiter.try_acquire_many(10).is_err());
+    /// # Ok::<(), BuildError>(())
+    /// ```
     pub fn builder(rate: Rate) -> Builder {
         Builder::new(rate)
     }
@@ -43,17 +105,46 @@ impl Limiter {
         }
     }
 
-    /// Takes a permit if there is one.
+    /// Takes a permit if there is one now.
+    ///
+    /// # Errors
+    ///
+    /// [`TryAcquireError::Limited`] if they are not there, which says when they will be;
+    /// [`ExceedsBurst`](TryAcquireError::ExceedsBurst) or [`Closed`](TryAcquireError::Closed).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paceline::{Limiter, Rate};
+    /// # use std::time::Duration;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let limiter = Limiter::new(Rate::per_second(4), 1);
+    /// assert!(limiter.try_acquire().is_ok());
+    /// let refused = limiter.try_acquire().unwrap_err();
+    /// assert_eq!(refused.retry_after(), Some(Duration::from_millis(250)));
+    /// # }
+    /// ```
     pub fn try_acquire(&self) -> Result<(), TryAcquireError> {
         self.try_acquire_many(1)
     }
 
-    /// Takes `n` permits if there are so many.
+    /// Takes `n` permits if there are so many now.
+    ///
+    /// # Errors
+    ///
+    /// [`TryAcquireError::Limited`] if they are not there, which says when they will be;
+    /// [`ExceedsBurst`](TryAcquireError::ExceedsBurst) or [`Closed`](TryAcquireError::Closed).
     pub fn try_acquire_many(&self, n: u32) -> Result<(), TryAcquireError> {
         self.try_at(n, self.now())
     }
 
     /// As [`try_acquire_many`](Self::try_acquire_many), at the time `now`.
+    ///
+    /// # Errors
+    ///
+    /// [`TryAcquireError::Limited`] if they are not there, which says when they will be;
+    /// [`ExceedsBurst`](TryAcquireError::ExceedsBurst) or [`Closed`](TryAcquireError::Closed).
     pub fn try_acquire_many_at(&self, n: u32, now: Instant) -> Result<(), TryAcquireError> {
         self.try_at(n, self.time.nanos(now))
     }
@@ -81,37 +172,89 @@ impl Limiter {
         }
     }
 
-    /// Waits for a permit.
+    /// Waits for a permit; resolves to how long that took.
+    ///
+    /// The future books a turn when it is first polled, and gives it back when it is dropped
+    /// before it completed. See [`Acquire`].
+    ///
+    /// # Cancel safety
+    ///
+    /// It may be dropped at any time; nothing is lost and nothing is given twice.
     pub fn acquire(&self) -> Acquire<'_> {
         self.acquire_many(1)
     }
 
-    /// Waits for `n` permits at once.
+    /// Waits for `n` permits, which come together. See [`acquire`](Self::acquire).
+    ///
+    /// # Cancel safety
+    ///
+    /// It may be dropped at any time; nothing is lost and nothing is given twice.
     pub fn acquire_many(&self, n: u32) -> Acquire<'_> {
         Acquire::borrowed(self, n)
     }
 
-    /// As [`acquire`](Self::acquire), with a future that owns the limiter.
+    /// As [`acquire`](Self::acquire), with a future that owns the limiter and so is `'static`.
+    ///
+    /// # Cancel safety
+    ///
+    /// It may be dropped at any time; nothing is lost and nothing is given twice.
     pub fn acquire_owned(self: Arc<Self>) -> Acquire<'static> {
         self.acquire_many_owned(1)
     }
 
-    /// As [`acquire_many`](Self::acquire_many), with a future that owns the limiter.
+    /// As [`acquire_many`](Self::acquire_many), with a future that owns the limiter and so is
+    /// `'static`.
+    ///
+    /// # Cancel safety
+    ///
+    /// It may be dropped at any time; nothing is lost and nothing is given twice.
     pub fn acquire_many_owned(self: Arc<Self>, n: u32) -> Acquire<'static> {
         Acquire::owned(self, n)
     }
 
-    /// Books a permit.
+    /// Books a permit, to be used when its turn comes.
+    ///
+    /// # Errors
+    ///
+    /// [`ReserveError::ExceedsBurst`], [`DebtTooLarge`](ReserveError::DebtTooLarge) or
+    /// [`Closed`](ReserveError::Closed).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paceline::{Limiter, Rate};
+    /// # use std::time::Duration;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Limiter::new(Rate::per_second(4), 1);
+    /// limiter.acquire().await?;
+    /// let turn = limiter.reserve()?;
+    /// assert_eq!(turn.delay(), Duration::from_millis(250));
+    /// turn.cancel();
+    /// assert_eq!(limiter.reserve()?.delay(), Duration::from_millis(250), "the same turn");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn reserve(&self) -> Result<Reservation<'_>, ReserveError> {
         self.reserve_many(1)
     }
 
-    /// Books `n` permits.
+    /// Books `n` permits, to be used together when their turn comes.
+    ///
+    /// # Errors
+    ///
+    /// [`ReserveError::ExceedsBurst`], [`DebtTooLarge`](ReserveError::DebtTooLarge) or
+    /// [`Closed`](ReserveError::Closed).
     pub fn reserve_many(&self, n: u32) -> Result<Reservation<'_>, ReserveError> {
         self.reserve_at(n, self.now())
     }
 
     /// As [`reserve_many`](Self::reserve_many), at the time `now`.
+    ///
+    /// # Errors
+    ///
+    /// [`ReserveError::ExceedsBurst`], [`DebtTooLarge`](ReserveError::DebtTooLarge) or
+    /// [`Closed`](ReserveError::Closed).
     pub fn reserve_many_at(&self, n: u32, now: Instant) -> Result<Reservation<'_>, ReserveError> {
         self.reserve_at(n, self.time.nanos(now))
     }
@@ -129,11 +272,24 @@ impl Limiter {
     }
 
     /// Mints at `rate` from now on.
+    ///
+    /// What is stored and what is booked stays; the turns of those who wait come by the new rate.
+    /// While it is unlimited everybody passes; when it has a rate again, the bucket is full.
+    ///
+    /// # Errors
+    ///
+    /// [`RangeError::RateExceedsMax`], and nothing changes, beyond what it was built for:
+    /// [`Builder::max_rate`]. [`Rate::UNLIMITED`] is within every limiter's reach.
     pub fn set_rate(&self, rate: Rate) -> Result<(), RangeError> {
         self.set_rate_from(rate, self.now())
     }
 
     /// As [`set_rate`](Self::set_rate), at the time `now`.
+    ///
+    /// # Errors
+    ///
+    /// [`RangeError::RateExceedsMax`], and nothing changes, beyond what it was built for:
+    /// [`Builder::max_rate`]. [`Rate::UNLIMITED`] is within every limiter's reach.
     pub fn set_rate_at(&self, rate: Rate, now: Instant) -> Result<(), RangeError> {
         self.set_rate_from(rate, self.time.nanos(now))
     }
@@ -147,11 +303,24 @@ impl Limiter {
     }
 
     /// Keeps up to `burst` permits from now on.
+    ///
+    /// A larger burst has room for what is minted from now on, and revives nothing; a smaller one
+    /// lets what does not fit overflow at once. What is booked keeps its turn.
+    ///
+    /// # Errors
+    ///
+    /// [`RangeError::BurstExceedsMax`], and nothing changes, beyond what it was built for:
+    /// [`Builder::max_burst`].
     pub fn set_burst(&self, burst: u32) -> Result<(), RangeError> {
         self.set_burst_from(burst, self.now())
     }
 
     /// As [`set_burst`](Self::set_burst), at the time `now`.
+    ///
+    /// # Errors
+    ///
+    /// [`RangeError::BurstExceedsMax`], and nothing changes, beyond what it was built for:
+    /// [`Builder::max_burst`].
     pub fn set_burst_at(&self, burst: u32, now: Instant) -> Result<(), RangeError> {
         self.set_burst_from(burst, self.time.nanos(now))
     }
@@ -164,7 +333,8 @@ impl Limiter {
         Ok(())
     }
 
-    /// Closes the limiter for good.
+    /// Closes the limiter for good: every request is refused, and all who wait are let go with
+    /// [`AcquireError::Closed`](crate::AcquireError::Closed).
     pub fn close(&self) {
         self.line.close();
         self.changed.notify_waiters();
@@ -188,7 +358,9 @@ impl Limiter {
         self.line.burst()
     }
 
-    /// The permits that are free now.
+    /// The permits that are free now, as Go's `Tokens`: those in the bucket and those given back,
+    /// less what is booked and not yet minted; so it may be negative. For display: by the time
+    /// that you look at it, others have taken some.
     #[must_use]
     pub fn tokens(&self) -> f64 {
         self.line.tokens(self.now())

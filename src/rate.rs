@@ -76,6 +76,9 @@ impl Rate {
     /// ```
     pub const UNLIMITED: Rate = Rate { tokens: 1, period: 0 };
 
+    /// The fastest rate that is not unlimited.
+    pub(crate) const MAX: Rate = Rate { tokens: MAX_PER_NANOSECOND, period: 1 };
+
     /// Nothing is ever minted: the burst passes once, and then nothing.
     ///
     /// # Examples

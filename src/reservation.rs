@@ -10,6 +10,35 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// A turn that is booked: what [`Limiter::reserve`] returns.
+///
+/// The permits are spent from the start, and may be used when the turn has come: at
+/// [`ready_at`](Self::ready_at), after [`delay`](Self::delay), or when [`ready`](Self::ready)
+/// resolves. A turn that will not be used is given back by [`cancel`](Self::cancel).
+///
+/// As in Go, dropping a reservation keeps its permits spent. (Dropping an unfinished
+/// [`Acquire`](crate::Acquire) gives them back.)
+///
+/// # Examples
+///
+/// A call that is not worth the wait:
+///
+/// ```
+/// # use paceline::{Limiter, Rate};
+/// # use std::time::Duration;
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let limiter = Limiter::new(Rate::per_second(1), 1);
+/// limiter.acquire().await?;
+/// let turn = limiter.reserve()?;
+/// if turn.delay() > Duration::from_millis(100) {
+///     turn.cancel();
+/// } else {
+///     turn.ready().await?;
+/// }
+/// assert_eq!(limiter.tokens(), 0.0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "a reservation that is dropped keeps its permits spent; `cancel` gives them back"]
 pub struct Reservation<'a> {
@@ -34,7 +63,8 @@ impl<'a> Reservation<'a> {
         Some(self.limiter.due(&self.booking)?.max(self.booked_at))
     }
 
-    /// How long from now until its turn.
+    /// How long from now until its turn by the present rate: zero when it has come,
+    /// [`Duration::MAX`] when it never comes.
     #[must_use]
     pub fn delay(&self) -> Duration {
         self.delay_at(self.limiter.now())
@@ -50,7 +80,8 @@ impl<'a> Reservation<'a> {
         self.turn().map_or(Duration::MAX, |turn| Duration::from_nanos(turn.saturating_sub(now)))
     }
 
-    /// When its turn comes.
+    /// When its turn comes by the present rate. `None` if never, or beyond what the platform's
+    /// clock can tell.
     #[must_use]
     pub fn ready_at(&self) -> Option<Instant> {
         self.limiter.time().instant(self.turn()?)
@@ -62,7 +93,10 @@ impl<'a> Reservation<'a> {
         self.permits
     }
 
-    /// Gives the permits back.
+    /// Gives the permits back, to be used by others.
+    ///
+    /// After the turn has come it gives nothing back, as in Go, where people call it without
+    /// looking. At the very instant of the turn it still does.
     pub fn cancel(self) {
         let now = self.limiter.now();
         self.cancel_from(now);
@@ -84,7 +118,16 @@ impl<'a> Reservation<'a> {
     ///
     /// # Errors
     ///
-    /// `Closed`
+    /// [`AcquireError::Closed`] when the limiter is closed, before or while it waits.
+    ///
+    /// # Panics
+    ///
+    /// If it must wait outside of a Tokio runtime with its timer enabled, with Tokio's own message.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future may be dropped at any time: the reservation stays as it is, and can be waited
+    /// for again.
     pub async fn ready(&self) -> Result<(), AcquireError> {
         if self.limiter.is_closed() {
             return Err(AcquireError::Closed);

@@ -108,7 +108,9 @@ impl Holes {
                     }
                 }
                 lost => {
-                    lost.into_iter().for_each(|shorter| self.put(shorter));
+                    if let Some(shorter) = lost {
+                        self.put(shorter);
+                    }
                     holes.take(taken).for_each(|(_, interval)| self.put(interval));
                     return false;
                 }
