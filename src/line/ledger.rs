@@ -48,6 +48,12 @@ impl Line {
     }
 }
 
+impl Booking {
+    pub(crate) fn start(&self) -> Option<Position> {
+        Some(self.pieces.as_slice().first()?.start)
+    }
+}
+
 /// Whether tokens of a line may have overflowed unused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Overflow {
