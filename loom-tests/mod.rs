@@ -14,7 +14,7 @@ mod laps;
 mod settings;
 mod tail;
 
-use crate::line::{Booking, Bounds, Line, Patience};
+use crate::line::{Ask, Booking, Bounds, Line, Patience};
 use crate::rate::Rate;
 use loom::sync::Arc;
 use loom::thread;
@@ -72,15 +72,15 @@ fn spawn<T: 'static>(shared: &Shared, act: fn(&Line, &[Booking]) -> T) -> thread
 /// A line of `burst` tokens, full at first, of which `count` bookings of one have been made.
 fn booked(burst: u32, count: usize) -> (Line, Vec<Booking>) {
     let bounds = Bounds::usual(EACH_NANOSECOND, burst);
-    let line = Line::new(EACH_NANOSECOND, burst, burst, bounds);
+    let line = Line::new(EACH_NANOSECOND, burst, burst, bounds, 0);
     let bookings = (0..count).map(|_| book(&line, 0, 1)).collect();
     (line, bookings)
 }
 
 fn book(line: &Line, now: u64, tokens: u32) -> Booking {
-    line.book(now, tokens, Patience::Forever).expect("there is room")
+    line.book(Ask::new(now, tokens, Patience::Forever)).expect("there is room")
 }
 
 fn take(line: &Line, now: u64, tokens: u32) -> Option<Booking> {
-    line.book(now, tokens, Patience::Until(now)).ok()
+    line.book(Ask::new(now, tokens, Patience::Until(now))).ok()
 }

@@ -2,8 +2,8 @@
 
 use crate::error::AcquireError;
 use crate::limiter::Limiter;
-use crate::line::{Booking, Patience, Refusal, Verdict};
-use crate::sleep::{Closed, Sleeper};
+use crate::line::{Booking, Outlook, Patience, Refusal, Verdict};
+use crate::sleep::{Look, Sleeper};
 use crate::time::nanos;
 use pin_project_lite::pin_project;
 use std::ops::Deref;
@@ -81,11 +81,11 @@ struct Request<'a> {
 }
 
 pin_project! {
-    /// Holds a place in the line, and gives it back when dropped.
+    /// Holds a turn and a place among those who wait, and gives both back when dropped.
     #[derive(Debug)]
     struct Waiting<'a> {
         limiter: Handle<'a>,
-        began: u64,
+        terms: Terms,
         // None once it was used.
         booking: Option<Booking>,
         // None until it is polled.
@@ -99,6 +99,7 @@ pin_project! {
             if let Some(booking) = this.booking.take() {
                 this.limiter.line().give_back(this.limiter.now(), &booking);
             }
+            this.limiter.queue().leave();
         }
     }
 }
@@ -204,7 +205,7 @@ impl Request<'_> {
     #[inline]
     fn take_at_once(&self, now: u64) -> bool {
         self.before >= now
-            && matches!(self.limiter.line().take_plain(now, self.permits), Verdict::Take(_))
+            && matches!(self.limiter.line().take_plain_or_wait(now, self.permits), Verdict::Take(_))
     }
 }
 
@@ -217,18 +218,30 @@ impl Stage<'_> {
             unreachable!("books once")
         };
         let Request { limiter, permits, within, before } = request;
-        let until = now.saturating_add(within).min(before);
-        let patience = if until == UNBOUNDED { Patience::Forever } else { Patience::Until(until) };
-        match limiter.line().book(now, permits, patience) {
-            Ok(booking) if booking.immediate => Some(Ok(Duration::ZERO)),
+        let until = now.saturating_add(within.min(limiter.max_wait())).min(before);
+        let terms = Terms { permits, began: now, until };
+        // A place is taken before the turn: nobody books who may not wait. Who has none may still
+        // be served at once.
+        let may_wait = limiter.queue().enter();
+        let patience = patience(if may_wait { until } else { until.min(now) });
+        let outcome = match limiter.line().book_to_wait(now, permits, patience) {
+            Ok(booking) if booking.immediate => Ok(Duration::ZERO),
             Ok(booking) => {
                 let booking = Some(booking);
-                let waiting = Waiting { limiter, began: now, booking, sleeper: None };
-                self.set(Stage::Waiting { waiting });
-                None
+                self.set(Stage::Waiting {
+                    waiting: Waiting { limiter, terms, booking, sleeper: None },
+                });
+                return None;
             }
-            Err(refusal) => Some(Err(refused(&limiter, permits, refusal, now, until))),
+            Err(Refusal::Late(_)) if !may_wait && until >= now => {
+                Err(AcquireError::QueueFull { max_waiters: limiter.queue().places() })
+            }
+            Err(refusal) => Err(terms.refused(&limiter, now, refusal)),
+        };
+        if may_wait {
+            limiter.queue().leave();
         }
+        Some(outcome)
     }
 
     /// # Panics
@@ -251,41 +264,87 @@ impl Future for Waiting<'_> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         let limiter: &Limiter = this.limiter;
-        let Some(booking) = this.booking else { unreachable!("it waits for something") };
         if this.sleeper.is_none() {
-            // Made when the place is held already, since it panics outside of a runtime.
-            this.sleeper.set(Some(Sleeper::new(limiter, booking)));
+            // Made when the turn is held already, since it panics outside of a runtime.
+            this.sleeper.set(Some(Sleeper::new(limiter)));
         }
         let Some(sleeper) = this.sleeper.as_pin_mut() else { unreachable!("made above") };
-        let outcome = ready!(sleeper.poll_turn(cx, limiter, booking));
-        Poll::Ready(match outcome {
-            Ok(()) => {
-                *this.booking = None;
-                Ok(Duration::from_nanos(limiter.now().saturating_sub(*this.began)))
-            }
-            Err(Closed) => Err(AcquireError::Closed),
-        })
+        let (terms, held) = (*this.terms, this.booking);
+        sleeper.poll(cx, limiter, |now| look(limiter, terms, held, now))
     }
 }
 
-#[cold]
-fn refused(
+/// What one who waits finds at `now`. If its turn has come, the permits are used.
+fn look(
     limiter: &Limiter,
-    requested: u32,
-    refusal: Refusal,
+    terms: Terms,
+    held: &mut Option<Booking>,
     now: u64,
-    until: u64,
-) -> AcquireError {
-    match refusal {
-        Refusal::Closed => AcquireError::Closed,
-        Refusal::ExceedsBurst { burst } => {
-            AcquireError::ExceedsBurst { requested, burst: limiter.line().tokens_of(burst) }
+) -> Look<Result<Duration, AcquireError>> {
+    let line = limiter.line();
+    let Some(booking) = held else { unreachable!("it waits for something") };
+    match line.look(now, booking) {
+        Outlook::Wait(Some(turn)) if turn <= terms.until => Look::Wait(Some(turn)),
+        Outlook::Wait(None) if terms.until == UNBOUNDED => Look::Wait(None),
+        Outlook::Wait(turn) => Look::Done(Err(terms.too_late(turn))),
+        Outlook::ExceedsBurst { burst } => {
+            Look::Done(Err(terms.refused(limiter, now, Refusal::ExceedsBurst { burst })))
         }
-        Refusal::Late(turn) => AcquireError::WouldExceedDeadline {
-            requested,
-            wait: turn.wait().map(Duration::from_nanos),
-            limit: Duration::from_nanos(until.saturating_sub(now)),
-        },
-        Refusal::NoRoom => AcquireError::DebtTooLarge { requested },
+        Outlook::Closed => Look::Done(Err(AcquireError::Closed)),
+        Outlook::Turn { late, overflown } => {
+            // It is not late by more than it has waited: a change can put a turn into the past.
+            line.woke(now, late.min(now.saturating_sub(terms.began)));
+            if overflown {
+                line.give_back(now, booking);
+                *held = None;
+                match line.book_to_wait(now, terms.permits, patience(terms.until)) {
+                    Err(refusal) => return Look::Done(Err(terms.refused(limiter, now, refusal))),
+                    Ok(again) if !again.immediate => {
+                        let turn = line.due(&again);
+                        *held = Some(again);
+                        return Look::Wait(turn);
+                    }
+                    Ok(_) => {}
+                }
+            }
+            *held = None;
+            Look::Done(Ok(Duration::from_nanos(now.saturating_sub(terms.began))))
+        }
     }
+}
+
+/// For how many permits somebody waits, since when, and until when at most.
+#[derive(Clone, Copy, Debug)]
+struct Terms {
+    permits: u32,
+    began: u64,
+    until: u64,
+}
+
+impl Terms {
+    #[cold]
+    fn refused(self, limiter: &Limiter, now: u64, refusal: Refusal) -> AcquireError {
+        let requested = self.permits;
+        match refusal {
+            Refusal::Closed => AcquireError::Closed,
+            Refusal::ExceedsBurst { burst } => {
+                AcquireError::ExceedsBurst { requested, burst: limiter.line().tokens_of(burst) }
+            }
+            Refusal::Late(turn) => self.too_late(turn.wait().map(|wait| now.saturating_add(wait))),
+            Refusal::NoRoom => AcquireError::DebtTooLarge { requested },
+        }
+    }
+
+    fn too_late(self, turn: Option<u64>) -> AcquireError {
+        let since_began = |time: u64| Duration::from_nanos(time.saturating_sub(self.began));
+        AcquireError::WouldExceedDeadline {
+            requested: self.permits,
+            wait: turn.map(since_began),
+            limit: since_began(self.until),
+        }
+    }
+}
+
+fn patience(until: u64) -> Patience {
+    if until == UNBOUNDED { Patience::Forever } else { Patience::Until(until) }
 }

@@ -73,6 +73,7 @@ mod builder;
 mod error;
 mod limiter;
 mod line;
+mod queue;
 mod rate;
 mod reservation;
 mod sleep;

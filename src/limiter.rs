@@ -1,12 +1,13 @@
 //! [`Limiter`]: the face of the token line.
 
 use crate::acquire::Acquire;
-use crate::builder::Builder;
+use crate::builder::{Builder, USUAL_SLACK};
 use crate::error::{Limited, RangeError, ReserveError, TryAcquireError};
-use crate::line::{Booking, Bounds, Line, Patience, Refusal, Verdict};
+use crate::line::{Ask, Booking, Bounds, Line, Patience, Refusal, Verdict};
+use crate::queue::Queue;
 use crate::rate::Rate;
 use crate::reservation::Reservation;
-use crate::time::Timeline;
+use crate::time::{Timeline, nanos};
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -60,6 +61,10 @@ use tokio::time::Instant;
 pub struct Limiter {
     line: Line,
     time: Timeline,
+    /// The longest that an `acquire` may wait, in nanoseconds.
+    max_wait: u64,
+    queue: Queue,
+    /// Tells those who wait of every change of the settings.
     changed: Arc<Notify>,
 }
 
@@ -80,7 +85,9 @@ impl Limiter {
     /// ```
     #[must_use]
     pub fn new(rate: Rate, burst: u32) -> Self {
-        Self::build(rate, burst, burst, Bounds::usual(rate, burst))
+        let bounds = Bounds::usual(rate, burst);
+        let line = Line::new(rate, burst, burst, bounds, nanos(USUAL_SLACK));
+        Self::build(line, u64::MAX, Queue::new(Queue::UNBOUNDED))
     }
 
     /// A limiter of which more is said than its rate and burst.
@@ -97,12 +104,9 @@ impl Limiter {
         Builder::new(rate)
     }
 
-    pub(crate) fn build(rate: Rate, burst: u32, initial: u32, bounds: Bounds) -> Self {
-        Self {
-            line: Line::new(rate, burst, initial, bounds),
-            time: Timeline::new(),
-            changed: Arc::new(Notify::new()),
-        }
+    pub(crate) fn build(line: Line, max_wait: u64, queue: Queue) -> Self {
+        let changed = Arc::new(Notify::new());
+        Self { line, time: Timeline::new(), max_wait, queue, changed }
     }
 
     /// Takes a permit if there is one now.
@@ -160,7 +164,7 @@ impl Limiter {
 
     #[cold]
     fn try_any(&self, n: u32, now: u64) -> Result<(), TryAcquireError> {
-        match self.line.book(now, n, Patience::Until(now)) {
+        match self.line.book(Ask::new(now, n, Patience::Until(now))) {
             Ok(_) => Ok(()),
             Err(Refusal::Late(turn)) => Err(TryAcquireError::Limited(Limited::new(n, turn))),
             Err(Refusal::ExceedsBurst { burst }) => Err(TryAcquireError::ExceedsBurst {
@@ -260,7 +264,7 @@ impl Limiter {
     }
 
     fn reserve_at(&self, n: u32, now: u64) -> Result<Reservation<'_>, ReserveError> {
-        match self.line.book(now, n, Patience::Forever) {
+        match self.line.book(Ask::new(now, n, Patience::Forever)) {
             Ok(booking) => Ok(Reservation::new(self, booking, n, now)),
             Err(Refusal::ExceedsBurst { burst }) => {
                 Err(ReserveError::ExceedsBurst { requested: n, burst: self.line.tokens_of(burst) })
@@ -333,6 +337,57 @@ impl Limiter {
         Ok(())
     }
 
+    /// Lets nothing be minted from now until `until`: what a client does when it is told to come
+    /// back later (HTTP's 429 with `Retry-After`). What is stored can still be used; the turns of
+    /// all who wait are pushed back, those of who booked already too.
+    ///
+    /// Paused again, the later end holds. An end that has passed does nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paceline::{Limiter, Rate};
+    /// # use std::time::Duration;
+    /// # use tokio::time::Instant;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Limiter::new(Rate::per_second(10), 1);
+    /// limiter.acquire().await?;
+    /// limiter.pause_until(Instant::now() + Duration::from_secs(2));
+    /// assert_eq!(limiter.acquire().await?, Duration::from_millis(2100));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn pause_until(&self, until: Instant) {
+        self.pause_from(until, self.now());
+    }
+
+    /// As [`pause_until`](Self::pause_until), at the time `now`.
+    pub fn pause_until_at(&self, until: Instant, now: Instant) {
+        self.pause_from(until, self.time.nanos(now));
+    }
+
+    fn pause_from(&self, until: Instant, now: u64) {
+        self.line.pause_until(now, self.time.nanos(until));
+        self.changed.notify_waiters();
+    }
+
+    /// Ends a pause now. Does nothing if there is none.
+    pub fn resume(&self) {
+        self.resume_from(self.now());
+    }
+
+    /// As [`resume`](Self::resume), at the time `now`; if that lies before the pause, at its
+    /// beginning.
+    pub fn resume_at(&self, now: Instant) {
+        self.resume_from(self.time.nanos(now));
+    }
+
+    fn resume_from(&self, now: u64) {
+        self.line.resume(now);
+        self.changed.notify_waiters();
+    }
+
     /// Closes the limiter for good: every request is refused, and all who wait are let go with
     /// [`AcquireError::Closed`](crate::AcquireError::Closed).
     pub fn close(&self) {
@@ -383,6 +438,14 @@ impl Limiter {
     #[inline]
     pub(crate) fn now(&self) -> u64 {
         self.time.now()
+    }
+
+    pub(crate) fn max_wait(&self) -> u64 {
+        self.max_wait
+    }
+
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.queue
     }
 
     pub(crate) fn changed(&self) -> &Arc<Notify> {

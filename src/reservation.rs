@@ -3,7 +3,7 @@
 use crate::error::AcquireError;
 use crate::limiter::Limiter;
 use crate::line::Booking;
-use crate::sleep::{Closed, Sleeper};
+use crate::sleep::{Look, Sleeper};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::time::Duration;
@@ -114,6 +114,39 @@ impl<'a> Reservation<'a> {
         }
     }
 
+    /// Gives back the permits of a turn that has come and was not used after all: they are free
+    /// again as far as they have not overflowed. Before the turn it does what
+    /// [`cancel`](Self::cancel) does.
+    ///
+    /// It is for who knows that the permits were not used: what was used and is refunded is used
+    /// twice.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paceline::{Limiter, Rate};
+    /// # use std::time::Duration;
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Limiter::new(Rate::per_second(1), 2);
+    /// let turn = limiter.reserve()?;
+    /// tokio::time::advance(Duration::from_millis(100)).await;
+    /// turn.refund();
+    /// assert!(limiter.try_acquire_many(2).is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn refund(self) {
+        let now = self.limiter.now();
+        self.limiter.line().give_back(now, &self.booking);
+    }
+
+    /// As [`refund`](Self::refund), at the time `now`.
+    pub fn refund_at(self, now: Instant) {
+        let now = self.limiter.time().nanos(now);
+        self.limiter.line().give_back(now, &self.booking);
+    }
+
     /// Waits for the turn.
     ///
     /// # Errors
@@ -129,15 +162,20 @@ impl<'a> Reservation<'a> {
     /// The future may be dropped at any time: the reservation stays as it is, and can be waited
     /// for again.
     pub async fn ready(&self) -> Result<(), AcquireError> {
-        if self.limiter.is_closed() {
-            return Err(AcquireError::Closed);
+        let look = |now| {
+            if self.limiter.is_closed() {
+                return Look::Done(Err(AcquireError::Closed));
+            }
+            match self.turn() {
+                Some(turn) if turn <= now => Look::Done(Ok(())),
+                turn => Look::Wait(turn),
+            }
+        };
+        // One whose turn has come needs no timer, nor a runtime.
+        if let Look::Done(outcome) = look(self.limiter.now()) {
+            return outcome;
         }
-        if self.booking.immediate {
-            return Ok(());
-        }
-        let mut sleeper = pin!(Sleeper::new(self.limiter, &self.booking));
-        poll_fn(|cx| sleeper.as_mut().poll_turn(cx, self.limiter, &self.booking))
-            .await
-            .map_err(|Closed| AcquireError::Closed)
+        let mut sleeper = pin!(Sleeper::new(self.limiter));
+        poll_fn(|cx| sleeper.as_mut().poll(cx, self.limiter, look)).await
     }
 }

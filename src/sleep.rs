@@ -1,7 +1,10 @@
 //! Waiting for a turn: the one way in which anything here sleeps.
+//!
+//! Each who waits has a timer of its own, so one that is not polled again delays nobody. All of
+//! them listen to the limiter's one [`Notify`](tokio::sync::Notify), which tells of every change
+//! of the settings: then each looks again when its turn comes by the present clock.
 
 use crate::limiter::Limiter;
-use crate::line::Booking;
 use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,11 +16,15 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// As good as never, and within what every platform's clock can tell.
 const FAR_AWAY: Duration = Duration::from_secs(30 * 365 * 86_400);
 
-/// The limiter was closed while a turn was awaited.
-pub(crate) struct Closed;
+/// What one who waits makes of the state of things.
+pub(crate) enum Look<T> {
+    Done(T),
+    /// To be asked again at this time of the limiter, or if anything changes; `None` is never.
+    Wait(Option<u64>),
+}
 
 pin_project! {
-    /// Sleeps until the turn of a booking, which may move while it sleeps.
+    /// Sleeps, and looks when it wakes.
     #[derive(Debug)]
     pub(crate) struct Sleeper {
         #[pin]
@@ -31,43 +38,36 @@ impl Sleeper {
     /// # Panics
     ///
     /// Outside of a Tokio runtime with its timer enabled, with Tokio's own message.
-    pub(crate) fn new(limiter: &Limiter, booking: &Booking) -> Self {
-        // Listens before it looks: a change that comes in between is heard.
+    pub(crate) fn new(limiter: &Limiter) -> Self {
         let changed = Arc::clone(limiter.changed()).notified_owned();
-        Self { timer: sleep_until(wake_at(limiter, booking)), changed }
+        Self { timer: sleep_until(Instant::now()), changed }
     }
 
-    /// Waits until the turn of `booking` has come.
-    pub(crate) fn poll_turn(
+    /// Waits until `look` is done with what it sees. It is given the time.
+    ///
+    /// It listens before it looks: a change that comes before the look is seen by it, and one
+    /// that comes after has been listened for. (The other way around, a change in between would be
+    /// missed by both.) A `Notified` hears `notify_waiters` from when it was made.
+    pub(crate) fn poll<T>(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         limiter: &Limiter,
-        booking: &Booking,
-    ) -> Poll<Result<(), Closed>> {
+        mut look: impl FnMut(u64) -> Look<T>,
+    ) -> Poll<T> {
         let mut this = self.project();
         loop {
-            if limiter.is_closed() {
-                return Poll::Ready(Err(Closed));
-            }
-            if this.changed.as_mut().poll(cx).is_ready() {
-                // Listens again before it looks again.
+            while this.changed.as_mut().poll(cx).is_ready() {
                 this.changed.set(Arc::clone(limiter.changed()).notified_owned());
-                this.timer.as_mut().reset(wake_at(limiter, booking));
-                continue;
+            }
+            let turn = match look(limiter.now()) {
+                Look::Done(outcome) => return Poll::Ready(outcome),
+                Look::Wait(turn) => turn.and_then(|turn| limiter.time().instant(turn)),
+            };
+            let wake = turn.unwrap_or_else(|| limiter.time().beginning() + FAR_AWAY);
+            if this.timer.deadline() != wake {
+                this.timer.as_mut().reset(wake);
             }
             ready!(this.timer.as_mut().poll(cx));
-            let turn = limiter.due(booking);
-            if turn.is_some_and(|turn| turn <= limiter.now()) {
-                return Poll::Ready(Ok(()));
-            }
-            this.timer.as_mut().reset(wake_at(limiter, booking));
         }
     }
-}
-
-/// When to look whether the turn has come. A turn that is too far away for the clock, or never
-/// comes, is looked at now and then.
-fn wake_at(limiter: &Limiter, booking: &Booking) -> Instant {
-    let turn = limiter.due(booking).and_then(|turn| limiter.time().instant(turn));
-    turn.unwrap_or_else(|| Instant::now() + FAR_AWAY)
 }

@@ -16,6 +16,10 @@ impl Timeline {
         self.nanos(Instant::now())
     }
 
+    pub(crate) fn beginning(self) -> Instant {
+        self.0
+    }
+
     /// Nanoseconds to `instant`. What lies before the beginning counts as the beginning, what
     /// lies beyond 584 years as that.
     #[inline]

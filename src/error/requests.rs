@@ -76,6 +76,11 @@ pub enum AcquireError {
         /// How long it may wait. Zero if its deadline has passed.
         limit: Duration,
     },
+    /// As many wait already as may.
+    QueueFull {
+        /// How many that is: see [`Builder::max_waiters`](crate::Builder::max_waiters).
+        max_waiters: u32,
+    },
     /// More permits were asked for than the limiter ever holds.
     ExceedsBurst {
         /// How many permits were asked for.
@@ -147,6 +152,9 @@ impl Display for AcquireError {
                 f,
                 "the turn of {requested} permits never comes, beyond the wait of {limit:?} that is allowed"
             ),
+            Self::QueueFull { max_waiters } => {
+                write!(f, "{max_waiters} wait already, and no more may")
+            }
             Self::ExceedsBurst { requested, burst } => exceeds_burst(f, *requested, *burst),
             Self::DebtTooLarge { requested } => debt_too_large(f, *requested),
             Self::Closed => closed(f),

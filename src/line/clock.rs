@@ -35,6 +35,11 @@ impl Speed {
         Self { whole: fits(grains / period), part: fits(part), over: fits(over) }
     }
 
+    #[inline]
+    pub(crate) fn is_unlimited(self) -> bool {
+        self.over == 0
+    }
+
     /// The grains minted in `elapsed`, and what of the next one, in parts of `over`, where `rest`
     /// of the first was minted before.
     #[inline]
@@ -76,14 +81,15 @@ pub(crate) struct Reading {
 }
 
 impl Clock {
+    /// Whether all is minted at `now`: it is unlimited, and not paused.
     #[inline]
-    pub(crate) fn is_unlimited(&self) -> bool {
-        self.speed.over == 0
+    pub(crate) fn is_unlimited_at(&self, now: u64) -> bool {
+        self.speed.is_unlimited() && now >= self.start
     }
 
     #[inline]
     pub(crate) fn read(&self, now: u64) -> Reading {
-        if self.is_unlimited() {
+        if self.is_unlimited_at(now) {
             return Reading { minted: Position::INFINITE, filled: Position::INFINITE, rest: 0 };
         }
         let (grains, rest) = self.speed.minted_in(now.saturating_sub(self.start), 0);
@@ -96,7 +102,7 @@ impl Clock {
     /// in windows that begin there, so what starts below this less the capacity has overflowed.
     #[inline]
     pub(crate) fn passed(&self, now: u64) -> Position {
-        if self.is_unlimited() {
+        if self.is_unlimited_at(now.saturating_sub(1)) {
             return Position::INFINITE;
         }
         let elapsed = now.saturating_sub(self.start).saturating_sub(1);
@@ -108,7 +114,7 @@ impl Clock {
     /// [`Clock::read`]; zero if it is older than this clock, `None` if it never comes.
     pub(crate) fn due(&self, position: Position) -> Option<u64> {
         let ahead = position.beyond(self.origin);
-        if self.is_unlimited() || ahead == 0 {
+        if ahead == 0 {
             return Some(0);
         }
         self.start.checked_add(self.speed.time_for(ahead, 0)?)
@@ -153,6 +159,9 @@ impl Speed {
     /// before; `None` if that is longer than `u64`.
     fn time_for(self, grains: u128, rest: u64) -> Option<u64> {
         let whole = u128::from(self.whole);
+        if self.is_unlimited() {
+            return Some(0);
+        }
         if self.part == 0 {
             let time = grains.checked_div(whole)?;
             let time = time + u128::from(time * whole < grains);

@@ -22,6 +22,8 @@ pub(crate) struct Config {
     /// The horizon never lies below this: a larger capacity revives nothing that has overflowed.
     pub(crate) floor: Position,
     pub(crate) rate: Rate,
+    /// When the pause began, while the clock's start lies ahead because of one.
+    pub(crate) paused: Option<u64>,
 }
 
 impl Config {
@@ -35,6 +37,11 @@ impl Config {
     #[inline]
     pub(crate) fn alive_from(&self, now: u64) -> Position {
         self.horizon(self.clock.passed(now))
+    }
+
+    /// When the pause that lasts at `now` began.
+    pub(crate) fn pause_at(&self, now: u64) -> Option<u64> {
+        self.paused.filter(|_| now < self.clock.start)
     }
 
     pub(super) fn to_words(self) -> [u64; WORDS] {
@@ -57,6 +64,7 @@ impl Config {
             floor_low,
             tokens,
             period,
+            self.paused.unwrap_or(NOT_PAUSED),
         ]
     }
 
@@ -75,6 +83,7 @@ impl Config {
             floor_low,
             tokens,
             period,
+            paused,
         ] = words;
         Self {
             clock: Clock {
@@ -85,11 +94,14 @@ impl Config {
             capacity: Grains(capacity),
             floor: Position::from_words([floor_high, floor_low]),
             rate: Rate { tokens, period },
+            paused: Some(paused).filter(|paused| *paused != NOT_PAUSED),
         }
     }
 }
 
-pub(super) const WORDS: usize = 13;
+pub(super) const WORDS: usize = 14;
+
+const NOT_PAUSED: u64 = u64::MAX;
 
 /// The words that [`Plain`] is made of come first, to be read alone.
 pub(super) const PLAIN_WORDS: usize = 6;

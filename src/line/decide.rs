@@ -33,14 +33,19 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
+    /// As it is at `now`, when what overflowed in the last `allowance` of time is still good.
     #[inline]
-    pub(crate) fn at(now: u64, config: &Config, spent: Position) -> Self {
+    pub(crate) fn at(now: u64, config: &Config, spent: Position, allowance: u64) -> Self {
         let reading = config.clock.read(now);
+        let overflown = match allowance {
+            0 => reading.filled,
+            _ => config.clock.read(now.saturating_sub(allowance)).filled,
+        };
         // A bucket that has been full for a grain has let that grain overflow unused; it may be
         // drawn empty at once although the newest grain is not quite finished.
         let idle = spent + config.capacity <= reading.minted;
         Self {
-            start: spent.max(config.horizon(reading.filled)),
+            start: spent.max(config.horizon(overflown)),
             reach: if idle { reading.filled } else { reading.minted },
             room: (reading.minted - config.capacity) + Grains::ROOM,
             reading,
@@ -68,10 +73,15 @@ pub(crate) enum Refusal {
 
 /// Whether a request may be turned away before the line is looked at, or needs nothing of it.
 #[inline]
-pub(crate) fn admit(closed: bool, config: &Config, cost: Grains) -> Result<Demand, Refusal> {
+pub(crate) fn admit(
+    closed: bool,
+    config: &Config,
+    now: u64,
+    cost: Grains,
+) -> Result<Demand, Refusal> {
     if closed {
         Err(Refusal::Closed)
-    } else if cost.0 == 0 || config.clock.is_unlimited() {
+    } else if cost.0 == 0 || config.clock.is_unlimited_at(now) {
         Ok(Demand::Nothing)
     } else if cost > config.capacity {
         Err(Refusal::ExceedsBurst { burst: config.capacity })

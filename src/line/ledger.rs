@@ -64,7 +64,7 @@ pub(crate) enum Overflow {
 impl Line {
     /// A line of `burst` tokens of so many grains each, to bring laps about soon.
     pub(crate) fn coarse(token: u64, rate: Rate, burst: u32, bounds: Bounds) -> Self {
-        Self::with_token(Grains(token), rate, burst, burst, bounds)
+        Self::with_token(Grains(token), rate, burst, burst, bounds, 0)
     }
 }
 

@@ -15,6 +15,7 @@ mod ledger;
 mod plain;
 mod position;
 mod scale;
+mod slack;
 mod state;
 
 pub(crate) use clock::Turn;
@@ -31,6 +32,7 @@ use config::Config;
 use decide::Tail;
 use holes::{Free, Holes, earliest_run};
 use position::{Grains, Interval, Position};
+use slack::Slack;
 use state::{State, Step, View};
 
 /// A line, what is spent of it, and what was given back.
@@ -40,6 +42,25 @@ pub(crate) struct Line {
     /// The length of a token.
     token: Grains,
     bounds: Bounds,
+    slack: Slack,
+}
+
+/// What is asked of a line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ask {
+    pub(crate) now: u64,
+    pub(crate) tokens: u32,
+    pub(crate) patience: Patience,
+    /// How far back overflow is judged; see [`slack`].
+    allowance: u64,
+}
+
+impl Ask {
+    /// By one who is judged by the present.
+    #[inline]
+    pub(crate) fn new(now: u64, tokens: u32, patience: Patience) -> Self {
+        Self { now, tokens, patience, allowance: 0 }
+    }
 }
 
 /// What a request was given.
@@ -80,6 +101,23 @@ impl Booking {
     }
 }
 
+/// What one who has slept finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outlook {
+    /// Its turn came `late` nanoseconds ago. It may use it, unless too much of it has overflowed.
+    Turn {
+        late: u64,
+        overflown: bool,
+    },
+    /// Its turn comes then; `None` if never.
+    Wait(Option<u64>),
+    /// The bucket has become too small for it.
+    ExceedsBurst {
+        burst: Grains,
+    },
+    Closed,
+}
+
 /// What the end of the line says of a request.
 enum Answer {
     /// It needs nothing.
@@ -93,31 +131,54 @@ enum Answer {
 
 impl Line {
     /// A line with `initial` tokens minted and not spent.
-    pub(crate) fn new(rate: Rate, burst: u32, initial: u32, bounds: Bounds) -> Self {
-        Self::with_token(scale::fit(rate, bounds), rate, burst, initial, bounds)
+    pub(crate) fn new(rate: Rate, burst: u32, initial: u32, bounds: Bounds, slack: u64) -> Self {
+        Self::with_token(scale::fit(rate, bounds), rate, burst, initial, bounds, slack)
     }
 
-    fn with_token(token: Grains, rate: Rate, burst: u32, initial: u32, bounds: Bounds) -> Self {
+    fn with_token(
+        token: Grains,
+        rate: Rate,
+        burst: u32,
+        initial: u32,
+        bounds: Bounds,
+        slack: u64,
+    ) -> Self {
         let capacity = token.times(burst);
         let clock = Clock { start: 0, origin: Position::ORIGIN, speed: Speed::of(rate, token) };
-        let config = Config { clock, capacity, floor: Position::ORIGIN - capacity, rate };
+        let floor = Position::ORIGIN - capacity;
+        let config = Config { clock, capacity, floor, rate, paused: None };
         let spent = Position::ORIGIN - token.times(initial);
-        Self { state: State::new(config, spent), holes: Holes::new(), token, bounds }
+        let slack = Slack::new(slack);
+        Self { state: State::new(config, spent), holes: Holes::new(), token, bounds, slack }
     }
 
-    /// Books the earliest `tokens` that can be had, if their turn comes within `patience`.
-    /// A refusal writes nothing.
-    pub(crate) fn book(
+    /// Books the earliest tokens that can be had, if their turn comes in time. A refusal writes
+    /// nothing.
+    pub(crate) fn book(&self, ask: Ask) -> Result<Booking, Refusal> {
+        match self.book_tail(ask) {
+            Answer::Nothing => Ok(Booking::NOTHING),
+            Answer::Booked(interval, immediate) => Ok(Booking::of(interval, immediate)),
+            Answer::Refused(refusal) => Err(refusal),
+            Answer::LookAtHoles => self.book_run(ask),
+        }
+    }
+
+    /// As [`Self::book`], for one who will wait for its turn and has a slack.
+    pub(crate) fn book_to_wait(
         &self,
         now: u64,
         tokens: u32,
         patience: Patience,
     ) -> Result<Booking, Refusal> {
-        match self.book_tail(now, tokens, patience) {
-            Answer::Nothing => Ok(Booking::NOTHING),
-            Answer::Booked(interval, immediate) => Ok(Booking::of(interval, immediate)),
-            Answer::Refused(refusal) => Err(refusal),
-            Answer::LookAtHoles => self.book_run(now, tokens, patience),
+        self.book(Ask { now, tokens, patience, allowance: self.slack.allowance(now) })
+    }
+
+    /// As [`Self::take_plain`], for one who would wait for its turn and has a slack.
+    #[inline]
+    pub(crate) fn take_plain_or_wait(&self, now: u64, tokens: u32) -> Verdict {
+        match self.slack.allowance(now) {
+            0 => self.take_plain(now, tokens),
+            _ => Verdict::Unclear,
         }
     }
 
@@ -139,15 +200,16 @@ impl Line {
 
     /// Books at the end of the line, unless it would have to wait there and there are holes.
     #[inline]
-    fn book_tail(&self, now: u64, tokens: u32, patience: Patience) -> Answer {
+    fn book_tail(&self, ask: Ask) -> Answer {
+        let Ask { now, tokens, patience, allowance } = ask;
         let cost = self.cost(tokens);
         self.state.update(|view| {
-            match decide::admit(view.closed, &view.config, cost) {
+            match decide::admit(view.closed, &view.config, now, cost) {
                 Err(refusal) => return Step::Stay(Answer::Refused(refusal)),
                 Ok(decide::Demand::Nothing) => return Step::Stay(Answer::Nothing),
                 Ok(decide::Demand::Interval) => {}
             }
-            let tail = Tail::at(now, &view.config, view.spent);
+            let tail = Tail::at(now, &view.config, view.spent, allowance);
             let interval = tail.interval(cost);
             let immediate = interval.end <= tail.reach;
             if !immediate || patience.is_over(now) {
@@ -170,33 +232,29 @@ impl Line {
 
     /// Books the earliest run of free tokens, holes first and then the end of the line.
     #[cold]
-    fn book_run(&self, now: u64, tokens: u32, patience: Patience) -> Result<Booking, Refusal> {
+    fn book_run(&self, ask: Ask) -> Result<Booking, Refusal> {
         loop {
             // Another thread has changed what was found: so it got on, and we look again.
-            if let Some(outcome) = self.try_book_run(now, tokens, patience) {
+            if let Some(outcome) = self.try_book_run(ask) {
                 return outcome;
             }
         }
     }
 
     /// As [`Self::book_run`]; gives up, with nothing taken, if what it found is gone.
-    fn try_book_run(
-        &self,
-        now: u64,
-        tokens: u32,
-        patience: Patience,
-    ) -> Option<Result<Booking, Refusal>> {
+    fn try_book_run(&self, ask: Ask) -> Option<Result<Booking, Refusal>> {
+        let Ask { now, tokens, patience, allowance } = ask;
         let view = self.state.view();
         let config = &view.config;
         let cost = self.cost(tokens);
-        match decide::admit(view.closed, config, cost) {
+        match decide::admit(view.closed, config, now, cost) {
             Err(refusal) => return Some(Err(refusal)),
             Ok(decide::Demand::Nothing) => return Some(Ok(Booking::NOTHING)),
             Ok(decide::Demand::Interval) => {}
         }
-        let tail = Tail::at(now, config, view.spent);
+        let tail = Tail::at(now, config, view.spent, allowance);
         let at_tail = Free { hole: None, interval: tail.interval(cost) };
-        let alive = self.holes.alive(config.alive_from(now), self.token);
+        let alive = self.holes.alive(config.alive_from(now.saturating_sub(allowance)), self.token);
         // A hole beyond the tail is one that came with a change after this view.
         let alive = alive.take_while(|free| free.interval.end <= tail.start);
         let free = alive.chain(std::iter::once(at_tail));
@@ -279,6 +337,36 @@ impl Line {
         }
     }
 
+    /// What to do with the interval of one who has slept and looks at `now`.
+    pub(crate) fn look(&self, now: u64, booking: &Booking) -> Outlook {
+        let view = self.state.view();
+        let config = &view.config;
+        let pieces = booking.pieces.as_slice();
+        let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else {
+            return Outlook::Turn { late: 0, overflown: false };
+        };
+        if view.closed {
+            return Outlook::Closed;
+        }
+        let cost: u128 = pieces.iter().map(|piece| piece.end.beyond(piece.start)).sum();
+        if cost > u128::from(config.capacity.0) && !config.clock.is_unlimited_at(now) {
+            return Outlook::ExceedsBurst { burst: config.capacity };
+        }
+        match config.clock.due(last.end) {
+            Some(turn) if turn <= now => Outlook::Turn {
+                late: now - turn,
+                overflown: first.start < config.alive_from(now.saturating_sub(self.slack.most()))
+                    && !config.clock.is_unlimited_at(now),
+            },
+            turn => Outlook::Wait(turn),
+        }
+    }
+
+    /// Remembers that somebody who slept has woken `late`.
+    pub(crate) fn woke(&self, now: u64, late: u64) {
+        self.slack.woke(now, late);
+    }
+
     /// Mints at `rate` from `now` on. Positions stay; what changes is when they are due.
     pub(crate) fn set_rate(&self, now: u64, rate: Rate) -> Result<(), Bounds> {
         if rate.exceeds(self.bounds.rate) && !rate.is_unlimited() {
@@ -288,22 +376,45 @@ impl Line {
             if rate == config.rate {
                 return config;
             }
-            let clock = config.clock;
-            let origin = if clock.is_unlimited() {
-                // All had been minted; what is left of that is a full bucket.
-                clock.origin.max(self.state.view().spent + config.capacity)
-            } else {
-                clock.read(now).minted
-            };
             // An older `now` mints nothing twice: the clock does not start again before itself.
-            let start = clock.start.max(now);
-            Config {
-                clock: Clock { start, origin, speed: Speed::of(rate, self.token) },
-                rate,
-                ..config
-            }
+            let start = config.clock.start.max(now);
+            let origin = self.minted(&config, now);
+            let speed = Speed::of(rate, self.token);
+            Config { clock: Clock { start, origin, speed }, rate, ..config }
         });
         Ok(())
+    }
+
+    /// What is minted at `now`, for a clock that goes on from there. If all of it was, what is
+    /// left of that is a full bucket.
+    fn minted(&self, config: &Config, now: u64) -> Position {
+        if config.clock.is_unlimited_at(now) {
+            config.clock.origin.max(self.state.view().spent + config.capacity)
+        } else {
+            config.clock.read(now).minted
+        }
+    }
+
+    /// Lets the line stand still from `now` until `until`, or until a later time that it stands
+    /// still until already.
+    pub(crate) fn pause_until(&self, now: u64, until: u64) {
+        self.state.config().replace(|config| {
+            if until <= config.clock.start.max(now) {
+                return config;
+            }
+            let paused = config.pause_at(now).or(Some(now));
+            let origin = self.minted(&config, now);
+            Config { clock: Clock { start: until, origin, ..config.clock }, paused, ..config }
+        });
+    }
+
+    /// Lets a line that stands still go on at `now`.
+    pub(crate) fn resume(&self, now: u64) {
+        self.state.config().replace(|config| {
+            let Some(paused) = config.pause_at(now) else { return config };
+            let clock = Clock { start: now.max(paused), ..config.clock };
+            Config { clock, paused: None, ..config }
+        });
     }
 
     /// Lets the bucket hold `burst` tokens from `now` on. What has overflowed stays lost.
@@ -312,7 +423,7 @@ impl Line {
             return Err(self.bounds);
         }
         self.state.config().replace(|config| {
-            let floor = if config.clock.is_unlimited() {
+            let floor = if config.clock.is_unlimited_at(now) {
                 config.floor
             } else {
                 config.horizon(config.clock.read(now).filled)
@@ -347,10 +458,10 @@ impl Line {
     #[expect(clippy::cast_precision_loss, reason = "nothing is decided by it")]
     pub(crate) fn tokens(&self, now: u64) -> f64 {
         let view = self.state.view();
-        if view.config.clock.is_unlimited() {
+        if view.config.clock.is_unlimited_at(now) {
             return f64::from(self.tokens_of(view.config.capacity));
         }
-        let tail = Tail::at(now, &view.config, view.spent);
+        let tail = Tail::at(now, &view.config, view.spent, 0);
         let minted = view.config.clock.read(now).minted;
         let alive = self.holes.alive(view.config.alive_from(now), self.token);
         let holes: u128 = alive.map(|free| free.interval.end.beyond(free.interval.start)).sum();

@@ -34,7 +34,7 @@ pub(crate) enum Verdict {
 impl Plain {
     pub(crate) fn of(config: &Config) -> Self {
         let clock = &config.clock;
-        let exact = clock.speed.part == 0 && !clock.is_unlimited();
+        let exact = clock.speed.part == 0 && !clock.speed.is_unlimited();
         // From then on the floor is below what has overflowed anyway.
         let from = clock.due(config.floor + config.capacity).filter(|_| exact);
         Self {
@@ -92,7 +92,7 @@ mod tests {
                 let origin = Position::ORIGIN.ahead(origin);
                 let clock = Clock { start, origin, speed: Speed::of(rate, TOKEN) };
                 let floor = origin.behind(below);
-                Config { clock, capacity: TOKEN.times(burst), floor, rate }
+                Config { clock, capacity: TOKEN.times(burst), floor, rate, paused: None }
             },
         )
     }
@@ -115,7 +115,7 @@ mod tests {
             // Anywhere from the lap before to the end of the lap after.
             let spent = lap_start.behind(1 << 62).ahead(place);
             let cost = Grains(TOKEN.0.saturating_mul(u64::from(tokens)));
-            let tail = Tail::at(now, &config, spent);
+            let tail = Tail::at(now, &config, spent, 0);
             let end = tail.interval(cost).end;
             match Plain::of(&config).decide(now, cost, lap, lap.write(spent)) {
                 Verdict::Take(taken) => {
@@ -137,7 +137,8 @@ mod tests {
         let rate = Rate::per_second(100);
         let clock = Clock { start: 0, origin: Position::ORIGIN, speed: Speed::of(rate, TOKEN) };
         let capacity = TOKEN.times(10);
-        let config = Config { clock, capacity, floor: Position::ORIGIN - capacity, rate };
+        let floor = Position::ORIGIN - capacity;
+        let config = Config { clock, capacity, floor, rate, paused: None };
         let lap = Lap::of(Position::ORIGIN);
         let decide = |tokens, spent: Position| {
             Plain::of(&config).decide(0, TOKEN.times(tokens), lap, lap.write(spent))
