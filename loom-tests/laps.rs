@@ -5,6 +5,9 @@ use crate::line::{Booking, Bounds, Line, Overflow};
 
 /// A line of two tokens, both taken. It is so coarse that a token is an eighth of a lap; one is
 /// minted each nanosecond, so a lap is eight of them.
+///
+/// At 801, a booking of two crosses the start of a lap, and the line has come around the circle of
+/// words many times. So all that turning a lap may take is done: a leap, a lift and a step.
 fn coarse() -> (Line, Vec<Booking>) {
     let bounds = Bounds { rate: EACH_NANOSECOND, burst: 2 };
     let line = Line::coarse(1 << 59, EACH_NANOSECOND, 2, bounds);
@@ -31,8 +34,8 @@ fn a_lap_is_turned_by_two() {
 fn circles_are_skipped_by_two() {
     race(
         coarse,
-        |line, _| take(line, 1_000, 2),
-        |line, _| take(line, 1_001, 2),
+        |line, _| take(line, 801, 2),
+        |line, _| take(line, 802, 2),
         |line, _, left, right| {
             assert!(left.is_some() != right.is_some(), "{left:?} {right:?}");
             line.assert_accounted(2, left.iter().chain(&right), Overflow::Possible);
@@ -41,16 +44,37 @@ fn circles_are_skipped_by_two() {
 }
 
 #[test]
+fn nobody_is_refused_while_circles_are_skipped() {
+    // There is one for each, whatever the words mean in between.
+    race(
+        coarse,
+        |line, _| take(line, 801, 1).expect("there are two"),
+        |line, _| take(line, 801, 1).expect("there are two"),
+        |line, _, left, right| line.assert_accounted(2, [&left, &right], Overflow::Possible),
+    );
+}
+
+#[test]
+fn nobody_is_refused_while_a_lap_is_turned() {
+    race(
+        coarse,
+        |line, _| take(line, 13, 1).expect("there are two"),
+        |line, _| take(line, 13, 1).expect("there are two"),
+        |line, _, left, right| line.assert_accounted(2, [&left, &right], Overflow::Possible),
+    );
+}
+
+#[test]
 fn a_lap_is_turned_while_an_older_now_books() {
     race(
         coarse,
-        |line, _| take(line, 1_000, 2).expect("full"),
+        |line, _| take(line, 801, 2).expect("full"),
         |line, _| take(line, 1, 1),
         |line, bookings, late, early| {
             let held = early.iter().chain([&bookings[0], &late]);
             line.assert_accounted(2, held, Overflow::Possible);
-            assert!(take(line, 1_000, 1).is_none());
-            assert!(take(line, 1_001, 2).is_none());
+            assert!(take(line, 801, 1).is_none());
+            assert!(take(line, 802, 2).is_none());
         },
     );
 }

@@ -13,6 +13,7 @@ mod holes;
 mod laps;
 mod settings;
 mod tail;
+mod waiting;
 
 use crate::line::{Ask, Booking, Bounds, Line, Patience};
 use crate::rate::Rate;
@@ -23,16 +24,11 @@ use loom::thread;
 const EACH_NANOSECOND: Rate = Rate::per_second(1_000_000_000);
 
 /// Checks every interleaving of up to three preemptions.
-fn check(model: impl Fn() + Send + Sync + 'static) {
-    check_preempted(3, model);
-}
-
-/// Checks every interleaving of up to so many preemptions.
 ///
 /// CHESS (Musuvathi and Qadeer, PLDI 2007) found that two suffice for nearly all real bugs.
-fn check_preempted(times: usize, model: impl Fn() + Send + Sync + 'static) {
+fn check(model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound.get_or_insert(times);
+    builder.preemption_bound.get_or_insert(3);
     builder.check(model);
 }
 

@@ -53,6 +53,24 @@ fn a_rate_of_nothing_races_with_try() {
 }
 
 #[test]
+fn who_sees_a_booking_under_the_new_rate_sees_the_new_rate() {
+    race(
+        || booked(1, 0),
+        |line, _| {
+            line.set_rate(0, Rate::ZERO).unwrap();
+            take(line, 0, 1)
+        },
+        |line, _| take(line, 100, 1),
+        |line, _, left, right| {
+            // Before the change the token at 100 is there, and the one at 0 is gone once it is
+            // taken. After it, it is never minted.
+            assert!(left.is_some() != right.is_some());
+            line.assert_accounted(1, left.iter().chain(&right), Overflow::Possible);
+        },
+    );
+}
+
+#[test]
 fn set_rate_races_with_reserve() {
     race(
         || booked(1, 1),
@@ -130,6 +148,38 @@ fn set_burst_races_with_cancel() {
         |line, bookings, (), ()| {
             line.assert_accounted(2, [&bookings[0], &bookings[2]], Overflow::None);
             assert!(take(line, 0, 1).is_some(), "it is the last token that was minted");
+        },
+    );
+}
+
+#[test]
+fn pause_races_with_try() {
+    race(
+        || booked(1, 1),
+        |line, _| line.pause_until(0, 9),
+        |line, _| take(line, 1, 1),
+        |line, bookings, (), taken| {
+            line.assert_accounted(1, taken.iter().chain(bookings), Overflow::None);
+            // By the old clock it took the first token, by the new one nothing is minted.
+            assert!(take(line, 9, 1).is_none());
+            assert_eq!(take(line, 10, 1).is_some(), taken.is_none());
+        },
+    );
+}
+
+#[test]
+fn resume_races_with_reserve() {
+    race(
+        || {
+            let (line, bookings) = booked(1, 1);
+            line.pause_until(0, 9);
+            (line, bookings)
+        },
+        |line, _| line.resume(1),
+        |line, _| book(line, 0, 1),
+        |line, bookings, (), second| {
+            line.assert_accounted(1, [&bookings[0], &second], Overflow::None);
+            assert_eq!(line.due(&second), Some(2), "a nanosecond after it went on");
         },
     );
 }

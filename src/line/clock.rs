@@ -62,6 +62,10 @@ pub(crate) struct Clock {
     pub(crate) start: u64,
     pub(crate) origin: Position,
     pub(crate) speed: Speed,
+    /// When it took over from the clock before it, and how much that one minted in its last
+    /// nanosecond (whole grains of it): what that was has been due since then, the rest before.
+    pub(crate) since: u64,
+    pub(crate) last_step: u64,
 }
 
 /// The line at one instant.
@@ -81,6 +85,21 @@ pub(crate) struct Reading {
 }
 
 impl Clock {
+    /// The clock of a line that starts.
+    pub(crate) fn starting(speed: Speed) -> Self {
+        Self { start: 0, origin: Position::ORIGIN, speed, since: 0, last_step: 0 }
+    }
+
+    /// The clock that takes over at `now`, when `origin` is minted, and stands still until `start`.
+    pub(crate) fn followed_by(&self, now: u64, origin: Position, start: u64, speed: Speed) -> Self {
+        if now <= self.since {
+            return Self { start, origin, speed, ..*self };
+        }
+        let last_step = origin.beyond(self.passed(now));
+        let last_step = u64::try_from(last_step).unwrap_or(0);
+        Self { start, origin, speed, since: now, last_step }
+    }
+
     /// Whether all is minted at `now`: it is unlimited, and not paused.
     #[inline]
     pub(crate) fn is_unlimited_at(&self, now: u64) -> bool {
@@ -105,17 +124,21 @@ impl Clock {
         if self.is_unlimited_at(now.saturating_sub(1)) {
             return Position::INFINITE;
         }
+        if now <= self.since {
+            return self.origin.behind(u128::from(self.last_step));
+        }
         let elapsed = now.saturating_sub(self.start).saturating_sub(1);
         let (grains, rest) = self.speed.minted_in(elapsed, 0);
         self.origin.ahead(grains + u128::from(rest > 0))
     }
 
     /// The first time at which all up to `position` is minted, the exact inverse of
-    /// [`Clock::read`]; zero if it is older than this clock, `None` if it never comes.
+    /// [`Clock::read`]; zero if it came before this clock, `None` if it never comes.
     pub(crate) fn due(&self, position: Position) -> Option<u64> {
         let ahead = position.beyond(self.origin);
         if ahead == 0 {
-            return Some(0);
+            let in_last_step = position + Grains(self.last_step) > self.origin;
+            return Some(if in_last_step { self.since } else { 0 });
         }
         self.start.checked_add(self.speed.time_for(ahead, 0)?)
     }
@@ -202,11 +225,8 @@ mod tests {
     }
 
     fn clock() -> impl Strategy<Value = Clock> {
-        (speed(), 0..1_u64 << 62).prop_map(|(speed, start)| Clock {
-            start,
-            origin: Position::ORIGIN,
-            speed,
-        })
+        (speed(), 0..1_u64 << 62)
+            .prop_map(|(speed, start)| Clock { start, ..Clock::starting(speed) })
     }
 
     /// The exact number of grains minted at `now`, in parts of `over`, in 192 bits and more.
@@ -267,7 +287,7 @@ mod tests {
     #[test]
     fn a_paused_clock_stands_at_its_origin() {
         let speed = Speed { whole: 3, part: 1, over: 2 };
-        let clock = Clock { start: 100, origin: Position::ORIGIN, speed };
+        let clock = Clock { start: 100, ..Clock::starting(speed) };
         assert_eq!([0, 99, 100].map(|now| clock.read(now).minted), [Position::ORIGIN; 3]);
         assert_eq!(clock.read(102).minted, Position::ORIGIN.ahead(7));
         assert_eq!(clock.due(Position::ORIGIN.ahead(7)), Some(102));

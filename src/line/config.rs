@@ -46,7 +46,7 @@ impl Config {
 
     pub(super) fn to_words(self) -> [u64; WORDS] {
         let plain = Plain::of(&self);
-        let Clock { start, origin, speed } = self.clock;
+        let Clock { start, origin, speed, since, last_step } = self.clock;
         let [origin_high, origin_low] = origin.to_words();
         let [floor_high, floor_low] = self.floor.to_words();
         let Rate { tokens, period } = self.rate;
@@ -65,6 +65,8 @@ impl Config {
             tokens,
             period,
             self.paused.unwrap_or(NOT_PAUSED),
+            since,
+            last_step,
         ]
     }
 
@@ -84,12 +86,16 @@ impl Config {
             tokens,
             period,
             paused,
+            since,
+            last_step,
         ] = words;
         Self {
             clock: Clock {
                 start,
                 origin: Position::from_words([origin_high, origin_low]),
                 speed: Speed { whole, part, over },
+                since,
+                last_step,
             },
             capacity: Grains(capacity),
             floor: Position::from_words([floor_high, floor_low]),
@@ -99,12 +105,12 @@ impl Config {
     }
 }
 
-pub(super) const WORDS: usize = 14;
+pub(super) const WORDS: usize = 16;
 
 const NOT_PAUSED: u64 = u64::MAX;
 
 /// The words that [`Plain`] is made of come first, to be read alone.
-pub(super) const PLAIN_WORDS: usize = 6;
+const PLAIN_WORDS: usize = 6;
 
 impl Plain {
     #[inline]

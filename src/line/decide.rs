@@ -43,7 +43,7 @@ impl Tail {
         };
         // A bucket that has been full for a grain has let that grain overflow unused; it may be
         // drawn empty at once although the newest grain is not quite finished.
-        let idle = spent + config.capacity <= reading.minted;
+        let idle = spent.max(config.floor) + config.capacity <= reading.minted;
         Self {
             start: spent.max(config.horizon(overflown)),
             reach: if idle { reading.filled } else { reading.minted },

@@ -3,7 +3,7 @@
 use super::position::{Interval, Position};
 use super::{Booking, Line};
 use super::{
-    config::{Config, ConfigCell, PLAIN_WORDS, WORDS},
+    config::{Config, ConfigCell, WORDS},
     position::Grains,
     scale::Bounds,
 };
@@ -82,16 +82,15 @@ impl ConfigCell {
         self.replace(|config| Config::from_words(config.to_words().map(|word| word + more)));
     }
 
-    /// The number, if it could be read while nothing changed.
+    /// The number, if it could be read while nothing changed. Of the words it reads those of the
+    /// plain case: with all of them a model does not finish.
     pub(crate) fn number(&self) -> Option<u64> {
-        let (version, config) = self.peek();
-        // The first words are derived from the others.
-        let words = config.to_words();
-        let number = words[WORDS - 1];
+        let (version, plain) = self.peek_plain();
+        let [high, low] = plain.origin.to_words();
         self.is_still(version).then(|| {
-            let told = &words[PLAIN_WORDS..];
-            assert!(told.iter().all(|word| *word == number), "torn: {words:?}");
-            number
+            let words = [high, low, plain.start, plain.speed.whole];
+            assert_eq!(words, [low; 4], "torn");
+            low
         })
     }
 }

@@ -144,7 +144,7 @@ impl Line {
         slack: u64,
     ) -> Self {
         let capacity = token.times(burst);
-        let clock = Clock { start: 0, origin: Position::ORIGIN, speed: Speed::of(rate, token) };
+        let clock = Clock::starting(Speed::of(rate, token));
         let floor = Position::ORIGIN - capacity;
         let config = Config { clock, capacity, floor, rate, paused: None };
         let spent = Position::ORIGIN - token.times(initial);
@@ -301,15 +301,16 @@ impl Line {
 
     /// Makes free again what was booked and has not been used.
     pub(crate) fn give_back(&self, now: u64, booking: &Booking) {
+        let alive_from = self.state.view().config.alive_from(now);
         for piece in booking.pieces.as_slice().iter().rev() {
             if self.move_back(*piece) {
-                self.swallow_last_hole(piece.start);
+                self.swallow_last_holes(piece.start, alive_from);
             } else {
                 self.holes.put(*piece);
             }
         }
         // Each that comes lets up to two that have overflowed go, so they cannot pile up.
-        self.holes.sweep(self.state.view().config.alive_from(now), 2);
+        self.holes.sweep(alive_from, 2);
     }
 
     /// Moves the end of the line back over `piece`, if it is the last one.
@@ -324,16 +325,24 @@ impl Line {
 
     /// Moves the end of the line, which has just come back to `end`, back over the holes there.
     /// One that comes to lie there later is no loss: the next booking that would wait takes it.
-    fn swallow_last_hole(&self, mut end: Position) {
+    ///
+    /// Of a hole that has overflowed in part only the tokens that are left are swallowed: the rest
+    /// of them would count again at the end of the line.
+    fn swallow_last_holes(&self, mut end: Position, alive_from: Position) {
         while self.holes.are_about() {
             let Some(hole) = self.holes.remove_last(end) else {
                 return;
             };
-            if !self.move_back(hole) {
-                self.holes.put(hole);
+            let start = hole.start.skip_tokens_to(alive_from, self.token);
+            if start >= end {
                 return;
             }
-            end = hole.start;
+            let alive = Interval { start, end };
+            if !self.move_back(alive) {
+                self.holes.put(alive);
+                return;
+            }
+            end = start;
         }
     }
 
@@ -380,7 +389,7 @@ impl Line {
             let start = config.clock.start.max(now);
             let origin = self.minted(&config, now);
             let speed = Speed::of(rate, self.token);
-            Config { clock: Clock { start, origin, speed }, rate, ..config }
+            Config { clock: config.clock.followed_by(now, origin, start, speed), rate, ..config }
         });
         Ok(())
     }
@@ -389,7 +398,8 @@ impl Line {
     /// left of that is a full bucket.
     fn minted(&self, config: &Config, now: u64) -> Position {
         if config.clock.is_unlimited_at(now) {
-            config.clock.origin.max(self.state.view().spent + config.capacity)
+            let spent = self.state.view().spent.max(config.floor);
+            config.clock.origin.max(spent + config.capacity)
         } else {
             config.clock.read(now).minted
         }
@@ -404,7 +414,8 @@ impl Line {
             }
             let paused = config.pause_at(now).or(Some(now));
             let origin = self.minted(&config, now);
-            Config { clock: Clock { start: until, origin, ..config.clock }, paused, ..config }
+            let clock = config.clock.followed_by(now, origin, until, config.clock.speed);
+            Config { clock, paused, ..config }
         });
     }
 
@@ -423,12 +434,16 @@ impl Line {
             return Err(self.bounds);
         }
         self.state.config().replace(|config| {
+            let capacity = self.token.times(burst);
+            if capacity == config.capacity {
+                return config;
+            }
             let floor = if config.clock.is_unlimited_at(now) {
                 config.floor
             } else {
                 config.horizon(config.clock.read(now).filled)
             };
-            Config { floor, capacity: self.token.times(burst), ..config }
+            Config { floor, capacity, ..config }
         });
         Ok(())
     }
@@ -465,8 +480,8 @@ impl Line {
         let minted = view.config.clock.read(now).minted;
         let alive = self.holes.alive(view.config.alive_from(now), self.token);
         let holes: u128 = alive.map(|free| free.interval.end.beyond(free.interval.start)).sum();
-        let capacity = u128::from(view.config.capacity.0);
-        let free = (minted.beyond(tail.start) + holes).min(capacity) as f64;
-        (free - tail.start.beyond(minted) as f64) / self.token.0 as f64
+        let free = (minted.beyond(tail.start) + holes) as f64;
+        let booked = tail.start.beyond(minted) as f64;
+        (free - booked).min(view.config.capacity.0 as f64) / self.token.0 as f64
     }
 }

@@ -90,7 +90,7 @@ mod tests {
         (rate, burst, 0..1_u64 << 40, 0..1_u128 << 66, 0..1_u128 << 60).prop_map(
             |(rate, burst, start, origin, below)| {
                 let origin = Position::ORIGIN.ahead(origin);
-                let clock = Clock { start, origin, speed: Speed::of(rate, TOKEN) };
+                let clock = Clock { start, origin, ..Clock::starting(Speed::of(rate, TOKEN)) };
                 let floor = origin.behind(below);
                 Config { clock, capacity: TOKEN.times(burst), floor, rate, paused: None }
             },
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn the_usual_case_is_plain() {
         let rate = Rate::per_second(100);
-        let clock = Clock { start: 0, origin: Position::ORIGIN, speed: Speed::of(rate, TOKEN) };
+        let clock = Clock::starting(Speed::of(rate, TOKEN));
         let capacity = TOKEN.times(10);
         let floor = Position::ORIGIN - capacity;
         let config = Config { clock, capacity, floor, rate, paused: None };
