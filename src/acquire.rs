@@ -225,6 +225,10 @@ impl Stage<'_> {
         let may_wait = limiter.queue().enter();
         let patience = patience(if may_wait { until } else { until.min(now) });
         let outcome = match limiter.line().book_to_wait(now, permits, patience) {
+            // Without a limit nothing is booked, and so nobody has looked at the deadline.
+            Ok(booking) if booking.immediate && until < now && permits > 0 => {
+                Err(terms.too_late(Some(now)))
+            }
             Ok(booking) if booking.immediate => Ok(Duration::ZERO),
             Ok(booking) => {
                 let booking = Some(booking);

@@ -38,8 +38,9 @@ use tokio::time::Instant;
 ///
 /// The methods without `_at` read Tokio's clock once. Those with `_at` go by the time that they
 /// are given: in any order, a later or an earlier one than another caller's mints nothing twice.
-/// An instant before the limiter was made counts as the one at which it was. Time ends 584 years
-/// after that.
+/// An instant before the limiter was made counts as the one at which it was, and one before the
+/// last change of the rate sees all that was minted up to that change. Time ends 584 years after
+/// the limiter was made.
 ///
 /// # Rates that round
 ///

@@ -222,8 +222,11 @@ impl Model {
     }
 
     pub(crate) fn set_burst(&mut self, burst: u32, now: u64) {
-        self.floor = self.floor.max(self.minting.by(now) - self.capacity);
-        self.capacity = i128::from(burst) * self.unit();
+        let capacity = i128::from(burst) * self.unit();
+        if capacity != self.capacity {
+            self.floor = self.floor.max(self.minting.by(now) - self.capacity);
+            self.capacity = capacity;
+        }
     }
 
     /// The free tokens, less those that are booked and not minted.
