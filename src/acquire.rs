@@ -3,6 +3,7 @@
 use crate::error::AcquireError;
 use crate::limiter::Limiter;
 use crate::line::{Booking, Outlook, Patience, Refusal, Verdict};
+use crate::observe;
 use crate::sleep::{Look, Sleeper};
 use crate::time::nanos;
 use pin_project_lite::pin_project;
@@ -98,6 +99,7 @@ pin_project! {
             let this = this.project();
             if let Some(booking) = this.booking.take() {
                 this.limiter.line().give_back(this.limiter.now(), &booking);
+                observe::wait_cancelled(this.terms.permits);
             }
             this.limiter.queue().leave();
         }
@@ -231,6 +233,7 @@ impl Stage<'_> {
             }
             Ok(booking) if booking.immediate => Ok(Duration::ZERO),
             Ok(booking) => {
+                observe::wait_began(permits);
                 let booking = Some(booking);
                 self.set(Stage::Waiting {
                     waiting: Waiting { limiter, terms, booking, sleeper: None },
@@ -274,7 +277,17 @@ impl Future for Waiting<'_> {
         }
         let Some(sleeper) = this.sleeper.as_pin_mut() else { unreachable!("made above") };
         let (terms, held) = (*this.terms, this.booking);
-        sleeper.poll(cx, limiter, |now| look(limiter, terms, held, now))
+        let outcome = ready!(sleeper.poll(cx, limiter, |now| look(limiter, terms, held, now)));
+        match &outcome {
+            Ok(waited) => observe::wait_ended(terms.permits, *waited),
+            Err(error) => {
+                observe::wait_refused(terms.permits, error);
+                if let Some(booking) = held.take() {
+                    limiter.line().give_back(limiter.now(), &booking);
+                }
+            }
+        }
+        Poll::Ready(outcome)
     }
 }
 

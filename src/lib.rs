@@ -65,6 +65,12 @@
 //! | feature | default | what it adds |
 //! |---|---|---|
 //! | `serde` | no | `Serialize` and `Deserialize` for [`Rate`], as the text that it prints |
+//! | `tracing` | no | events of those who wait, and of changes of the settings; nothing of a request that is served at once |
+//!
+//! The events of `tracing` have the target `paceline` and these names and fields, which stay as
+//! they are within a major version: at the level `TRACE` `wait.began` (`permits`), `wait.ended`
+//! (`permits`, `waited`), `wait.refused` (`permits`, `error`) and `wait.cancelled` (`permits`); at
+//! `DEBUG` `rate.set` (`rate`), `burst.set` (`burst`), `paused` (`pause`), `resumed` and `closed`.
 
 #![forbid(unsafe_code)]
 
@@ -73,6 +79,7 @@ mod builder;
 mod error;
 mod limiter;
 mod line;
+mod observe;
 mod queue;
 mod rate;
 mod reservation;

@@ -4,12 +4,14 @@ use crate::acquire::Acquire;
 use crate::builder::{Builder, USUAL_SLACK};
 use crate::error::{Limited, RangeError, ReserveError, TryAcquireError};
 use crate::line::{Ask, Booking, Bounds, Line, Patience, Refusal, Verdict};
+use crate::observe;
 use crate::queue::Queue;
 use crate::rate::Rate;
 use crate::reservation::Reservation;
 use crate::time::{Timeline, nanos};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -303,6 +305,7 @@ impl Limiter {
         self.line
             .set_rate(now, rate)
             .map_err(|Bounds { rate: max, .. }| RangeError::RateExceedsMax { rate, max })?;
+        observe::rate_set(rate);
         self.changed.notify_waiters();
         Ok(())
     }
@@ -334,6 +337,7 @@ impl Limiter {
         self.line
             .set_burst(now, burst)
             .map_err(|Bounds { burst: max, .. }| RangeError::BurstExceedsMax { burst, max })?;
+        observe::burst_set(burst);
         self.changed.notify_waiters();
         Ok(())
     }
@@ -369,7 +373,9 @@ impl Limiter {
     }
 
     fn pause_from(&self, until: Instant, now: u64) {
-        self.line.pause_until(now, self.time.nanos(until));
+        let until = self.time.nanos(until);
+        self.line.pause_until(now, until);
+        observe::paused(Duration::from_nanos(until.saturating_sub(now)));
         self.changed.notify_waiters();
     }
 
@@ -386,6 +392,7 @@ impl Limiter {
 
     fn resume_from(&self, now: u64) {
         self.line.resume(now);
+        observe::resumed();
         self.changed.notify_waiters();
     }
 
@@ -393,6 +400,7 @@ impl Limiter {
     /// [`AcquireError::Closed`](crate::AcquireError::Closed).
     pub fn close(&self) {
         self.line.close();
+        observe::closed();
         self.changed.notify_waiters();
     }
 
