@@ -26,8 +26,9 @@ pin_project! {
     ///
     /// # Errors
     ///
-    /// [`AcquireError`] says why it got nothing, at once for all but `Closed`: a limiter that is
-    /// closed lets go all who wait.
+    /// [`AcquireError`] says why it got nothing, as a rule at once. One who waits already is
+    /// refused if the settings change such that its turn comes too late or never fits, or if the
+    /// limiter is closed.
     ///
     /// # Panics
     ///

@@ -24,8 +24,13 @@ use tokio::time::Instant;
 /// has the three sentences that explain it.
 ///
 /// In every window `(t1, t2]` of whole nanoseconds at most `burst + rate * (t2 - t1)` permits are
-/// used, exactly. Of those who wait, each has its own turn; nobody's ever comes later than it was
-/// promised, unless the rate is lowered.
+/// used, exactly, by those who try or reserve. Those who [`acquire`](Self::acquire) have a slack for
+/// waking late ([`Builder::slack`], 5 ms unless set): they use at most
+/// `burst + rate * (t2 - t1 + slack)`, exactly.
+///
+/// Of those who wait, each has its own turn. Nobody's ever comes later than it was promised, unless
+/// the rate is lowered, the limiter is paused, or the waiter is polled so late that its permits have
+/// overflowed by more than the slack; then it books again.
 ///
 /// # Order of refusals
 ///
@@ -280,7 +285,8 @@ impl Limiter {
 
     /// Mints at `rate` from now on.
     ///
-    /// What is stored and what is booked stays; the turns of those who wait come by the new rate.
+    /// What is stored and what is booked stays; the turns of those who wait come by the new rate,
+    /// at once. One whose turn so comes beyond its deadline is refused.
     /// While it is unlimited everybody passes; when it has a rate again, the bucket is full.
     ///
     /// # Errors
@@ -313,7 +319,8 @@ impl Limiter {
     /// Keeps up to `burst` permits from now on.
     ///
     /// A larger burst has room for what is minted from now on, and revives nothing; a smaller one
-    /// lets what does not fit overflow at once. What is booked keeps its turn.
+    /// lets what does not fit overflow at once. What is booked keeps its turn, but those who wait
+    /// for more than a smaller burst are refused and give back.
     ///
     /// # Errors
     ///
