@@ -443,7 +443,7 @@ impl Line {
             } else {
                 config.horizon(config.clock.read(now).filled)
             };
-            Config { floor, capacity, ..config }
+            Config { capacity, floor, ..config }
         });
         Ok(())
     }
