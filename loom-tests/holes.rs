@@ -67,7 +67,7 @@ fn two_gather_the_same_holes() {
         |line, _| book(line, 0, 2),
         |line, bookings, left, right| {
             // At best one gets both holes. One that meets the other's hand gets one and the tail.
-            assert!(!left.immediate || !right.immediate);
+            assert!(!left.is_immediate() || !right.is_immediate());
             line.assert_accounted(4, [&left, &right, &bookings[1], &bookings[3]], Overflow::None);
         },
     );

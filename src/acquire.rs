@@ -99,8 +99,9 @@ pin_project! {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             if let Some(booking) = this.booking.take() {
-                this.limiter.line().give_back(this.limiter.now(), &booking);
-                observe::wait_cancelled(this.terms.permits);
+                let line = this.limiter.line();
+                line.give_back(this.limiter.now(), &booking);
+                observe::wait_cancelled(|| line.tokens_in(&booking));
             }
             this.limiter.queue().leave();
         }
@@ -222,17 +223,17 @@ impl Stage<'_> {
         };
         let Request { limiter, permits, within, before } = request;
         let until = now.saturating_add(within.min(limiter.max_wait())).min(before);
-        let terms = Terms { permits, began: now, until };
+        let terms = Terms { began: now, until };
         // A place is taken before the turn: nobody books who may not wait. Who has none may still
         // be served at once.
         let may_wait = limiter.queue().enter();
         let patience = patience(if may_wait { until } else { until.min(now) });
         let outcome = match limiter.line().book_to_wait(now, permits, patience) {
             // Without a limit nothing is booked, and so nobody has looked at the deadline.
-            Ok(booking) if booking.immediate && until < now && permits > 0 => {
-                Err(terms.too_late(Some(now)))
+            Ok(booking) if booking.is_immediate() && until < now && permits > 0 => {
+                Err(terms.too_late(permits, Some(now)))
             }
-            Ok(booking) if booking.immediate => Ok(Duration::ZERO),
+            Ok(booking) if booking.is_immediate() => Ok(Duration::ZERO),
             Ok(booking) => {
                 observe::wait_began(permits);
                 let booking = Some(booking);
@@ -244,7 +245,7 @@ impl Stage<'_> {
             Err(Refusal::Late(_)) if !may_wait && until >= now => {
                 Err(AcquireError::QueueFull { max_waiters: limiter.queue().places() })
             }
-            Err(refusal) => Err(terms.refused(&limiter, now, refusal)),
+            Err(refusal) => Err(terms.refused(&limiter, permits, now, refusal)),
         };
         if may_wait {
             limiter.queue().leave();
@@ -279,13 +280,10 @@ impl Future for Waiting<'_> {
         let Some(sleeper) = this.sleeper.as_pin_mut() else { unreachable!("made above") };
         let (terms, held) = (*this.terms, this.booking);
         let outcome = ready!(sleeper.poll(cx, limiter, |now| look(limiter, terms, held, now)));
-        match &outcome {
-            Ok(waited) => observe::wait_ended(terms.permits, *waited),
-            Err(error) => {
-                observe::wait_refused(terms.permits, error);
-                if let Some(booking) = held.take() {
-                    limiter.line().give_back(limiter.now(), &booking);
-                }
+        if let Err(error) = &outcome {
+            observe::wait_refused(error);
+            if let Some(booking) = held.take() {
+                limiter.line().give_back(limiter.now(), &booking);
             }
         }
         Poll::Ready(outcome)
@@ -304,59 +302,69 @@ fn look(
     match line.look(now, booking) {
         Outlook::Wait(Some(turn)) if turn <= terms.until => Look::Wait(Some(turn)),
         Outlook::Wait(None) if terms.until == UNBOUNDED => Look::Wait(None),
-        Outlook::Wait(turn) => Look::Done(Err(terms.too_late(turn))),
+        Outlook::Wait(turn) => Look::Done(Err(terms.too_late(line.tokens_in(booking), turn))),
         Outlook::ExceedsBurst { burst } => {
-            Look::Done(Err(terms.refused(limiter, now, Refusal::ExceedsBurst { burst })))
+            let permits = line.tokens_in(booking);
+            Look::Done(Err(terms.refused(limiter, permits, now, Refusal::ExceedsBurst { burst })))
         }
         Outlook::Closed => Look::Done(Err(AcquireError::Closed)),
         Outlook::Turn { late, overflown } => {
             // It is not late by more than it has waited: a change can put a turn into the past.
             line.woke(now, late.min(now.saturating_sub(terms.began)));
             if overflown {
+                let permits = line.tokens_in(booking);
                 line.give_back(now, booking);
                 *held = None;
-                match line.book_to_wait(now, terms.permits, patience(terms.until)) {
-                    Err(refusal) => return Look::Done(Err(terms.refused(limiter, now, refusal))),
-                    Ok(again) if !again.immediate => {
-                        let turn = line.due(&again);
-                        *held = Some(again);
-                        return Look::Wait(turn);
+                match line.book_to_wait(now, permits, patience(terms.until)) {
+                    Ok(again) => *held = Some(again),
+                    Err(refusal) => {
+                        return Look::Done(Err(terms.refused(limiter, permits, now, refusal)));
                     }
-                    Ok(_) => {}
+                }
+                if let Some(again) = held.as_ref().filter(|again| !again.is_immediate()) {
+                    return Look::Wait(line.due(again));
                 }
             }
-            *held = None;
-            Look::Done(Ok(Duration::from_nanos(now.saturating_sub(terms.began))))
+            let waited = Duration::from_nanos(now.saturating_sub(terms.began));
+            let used = held.take();
+            observe::wait_ended(|| used.as_ref().map_or(0, |used| line.tokens_in(used)), waited);
+            Look::Done(Ok(waited))
         }
     }
 }
 
-/// For how many permits somebody waits, since when, and until when at most.
+/// Since when somebody waits, and until when at most.
 #[derive(Clone, Copy, Debug)]
 struct Terms {
-    permits: u32,
     began: u64,
     until: u64,
 }
 
 impl Terms {
     #[cold]
-    fn refused(self, limiter: &Limiter, now: u64, refusal: Refusal) -> AcquireError {
-        let requested = self.permits;
+    fn refused(
+        self,
+        limiter: &Limiter,
+        requested: u32,
+        now: u64,
+        refusal: Refusal,
+    ) -> AcquireError {
         match refusal {
             Refusal::Closed => AcquireError::Closed,
             Refusal::ExceedsBurst { burst } => {
                 AcquireError::ExceedsBurst { requested, burst: limiter.line().tokens_of(burst) }
             }
-            Refusal::Late(turn) => self.too_late(turn.wait().map(|wait| now.saturating_add(wait))),
+            Refusal::Late(turn) => {
+                self.too_late(requested, turn.wait().map(|wait| now.saturating_add(wait)))
+            }
             Refusal::NoRoom => AcquireError::DebtTooLarge { requested },
         }
     }
 
-    fn too_late(self, turn: Option<u64>) -> AcquireError {
+    fn too_late(self, requested: u32, turn: Option<u64>) -> AcquireError {
         let since_began = |time: u64| Duration::from_nanos(time.saturating_sub(self.began));
         AcquireError::WouldExceedDeadline {
-            requested: self.permits,
+            requested,
             wait: turn.map(since_began),
             limit: since_began(self.until),
         }

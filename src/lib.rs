@@ -69,7 +69,7 @@
 //!
 //! The events of `tracing` have the target `paceline` and these names and fields, which stay as
 //! they are within a major version: at the level `TRACE` `wait.began` (`permits`), `wait.ended`
-//! (`permits`, `waited`), `wait.refused` (`permits`, `error`) and `wait.cancelled` (`permits`); at
+//! (`permits`, `waited`), `wait.refused` (`error`) and `wait.cancelled` (`permits`); at
 //! `DEBUG` `rate.set` (`rate`), `burst.set` (`burst`), `paused` (`pause`), `resumed` and `closed`.
 
 #![forbid(unsafe_code)]

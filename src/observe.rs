@@ -17,15 +17,17 @@ mod events {
         event!(name: "wait.began", target: TARGET, Level::TRACE, permits);
     }
 
-    pub(crate) fn wait_ended(permits: u32, waited: Duration) {
+    pub(crate) fn wait_ended(permits: impl FnOnce() -> u32, waited: Duration) {
+        let permits = permits();
         event!(name: "wait.ended", target: TARGET, Level::TRACE, permits, ?waited);
     }
 
-    pub(crate) fn wait_refused(permits: u32, error: &AcquireError) {
-        event!(name: "wait.refused", target: TARGET, Level::TRACE, permits, %error);
+    pub(crate) fn wait_refused(error: &AcquireError) {
+        event!(name: "wait.refused", target: TARGET, Level::TRACE, %error);
     }
 
-    pub(crate) fn wait_cancelled(permits: u32) {
+    pub(crate) fn wait_cancelled(permits: impl FnOnce() -> u32) {
+        let permits = permits();
         event!(name: "wait.cancelled", target: TARGET, Level::TRACE, permits);
     }
 
@@ -57,9 +59,9 @@ mod events {
     use std::time::Duration;
 
     pub(crate) fn wait_began(_permits: u32) {}
-    pub(crate) fn wait_ended(_permits: u32, _waited: Duration) {}
-    pub(crate) fn wait_refused(_permits: u32, _error: &AcquireError) {}
-    pub(crate) fn wait_cancelled(_permits: u32) {}
+    pub(crate) fn wait_ended(_permits: impl FnOnce() -> u32, _waited: Duration) {}
+    pub(crate) fn wait_refused(_error: &AcquireError) {}
+    pub(crate) fn wait_cancelled(_permits: impl FnOnce() -> u32) {}
     pub(crate) fn rate_set(_rate: Rate) {}
     pub(crate) fn burst_set(_burst: u32) {}
     pub(crate) fn paused(_pause: Duration) {}

@@ -18,7 +18,7 @@ impl Line {
         held: impl IntoIterator<Item = &'a Booking>,
         overflow: Overflow,
     ) {
-        let held = held.into_iter().flat_map(|booking| booking.pieces.as_slice()).copied();
+        let held = held.into_iter().flat_map(Booking::pieces);
         let mut pieces: Vec<Interval> = held.chain(self.all_holes()).collect();
         pieces.sort_by_key(|piece| piece.start);
         let mut end = Position::ORIGIN - self.token.times(initial);
@@ -40,17 +40,11 @@ impl Line {
         let holes = self.holes.alive(Position::BEGINNING, self.token);
         holes.map(|free| free.interval).collect()
     }
-
-    /// The tokens in a booking.
-    pub(crate) fn tokens_in(&self, booking: &Booking) -> u128 {
-        let pieces = booking.pieces.as_slice().iter();
-        pieces.map(|piece| piece.start.whole_tokens_to(piece.end, self.token)).sum()
-    }
 }
 
 impl Booking {
     pub(crate) fn start(&self) -> Option<Position> {
-        Some(self.pieces.as_slice().first()?.start)
+        Some(self.pieces().next()?.start)
     }
 }
 

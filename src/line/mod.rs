@@ -6,6 +6,7 @@
 //!
 //! All times here are nanoseconds since the limiter was made.
 
+mod booking;
 mod clock;
 mod config;
 mod decide;
@@ -18,6 +19,7 @@ mod scale;
 mod slack;
 mod state;
 
+pub(crate) use booking::Booking;
 pub(crate) use clock::Turn;
 pub(crate) use decide::{Patience, Refusal};
 pub(crate) use plain::Verdict;
@@ -60,44 +62,6 @@ impl Ask {
     #[inline]
     pub(crate) fn new(now: u64, tokens: u32, patience: Patience) -> Self {
         Self { now, tokens, patience, allowance: 0 }
-    }
-}
-
-/// What a request was given.
-#[derive(Debug)]
-pub(crate) struct Booking {
-    pieces: Pieces,
-    /// Whether it could be used at once.
-    pub(crate) immediate: bool,
-}
-
-/// The pieces of the line that make up a booking, in their order.
-#[derive(Debug)]
-enum Pieces {
-    None,
-    One(Interval),
-    Many(Vec<Interval>),
-}
-
-impl Pieces {
-    fn as_slice(&self) -> &[Interval] {
-        match self {
-            Self::None => &[],
-            Self::One(piece) => std::slice::from_ref(piece),
-            Self::Many(pieces) => pieces,
-        }
-    }
-}
-
-impl Booking {
-    const NOTHING: Self = Self { pieces: Pieces::None, immediate: true };
-
-    fn of(interval: Interval, immediate: bool) -> Self {
-        Self { pieces: Pieces::One(interval), immediate }
-    }
-
-    fn end(&self) -> Option<Position> {
-        Some(self.pieces.as_slice().last()?.end)
     }
 }
 
@@ -273,11 +237,7 @@ impl Line {
                 return None;
             }
         }
-        let pieces = match pieces[..] {
-            [piece] => Pieces::One(piece),
-            _ => Pieces::Many(pieces),
-        };
-        Some(Ok(Booking { pieces, immediate: end <= tail.reach }))
+        Some(Ok(Booking::of_many(pieces, end <= tail.reach)))
     }
 
     /// Books `interval` if the state is still as in `view`.
@@ -293,8 +253,8 @@ impl Line {
     /// When the turn of `booking` comes by the present clock; `None` if never. That of one that
     /// could be used at once came when it was booked.
     pub(crate) fn due(&self, booking: &Booking) -> Option<u64> {
-        match booking.end() {
-            Some(end) if !booking.immediate => self.state.view().config.clock.due(end),
+        match booking.pieces().next_back() {
+            Some(last) if !booking.is_immediate() => self.state.view().config.clock.due(last.end),
             _ => Some(0),
         }
     }
@@ -302,11 +262,11 @@ impl Line {
     /// Makes free again what was booked and has not been used.
     pub(crate) fn give_back(&self, now: u64, booking: &Booking) {
         let alive_from = self.state.view().config.alive_from(now);
-        for piece in booking.pieces.as_slice().iter().rev() {
-            if self.move_back(*piece) {
+        for piece in booking.pieces().rev() {
+            if self.move_back(piece) {
                 self.swallow_last_holes(piece.start, alive_from);
             } else {
-                self.holes.put(*piece);
+                self.holes.put(piece);
             }
         }
         // Each that comes lets up to two that have overflowed go, so they cannot pile up.
@@ -350,21 +310,21 @@ impl Line {
     pub(crate) fn look(&self, now: u64, booking: &Booking) -> Outlook {
         let view = self.state.view();
         let config = &view.config;
-        let pieces = booking.pieces.as_slice();
-        let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else {
+        let mut ends = booking.pieces().map(|piece| (piece.start, piece.end));
+        let Some((start, end)) = ends.next() else {
             return Outlook::Turn { late: 0, overflown: false };
         };
+        let end = ends.next_back().map_or(end, |(_, last)| last);
         if view.closed {
             return Outlook::Closed;
         }
-        let cost: u128 = pieces.iter().map(|piece| piece.end.beyond(piece.start)).sum();
-        if cost > u128::from(config.capacity.0) && !config.clock.is_unlimited_at(now) {
+        if booking.length() > u128::from(config.capacity.0) && !config.clock.is_unlimited_at(now) {
             return Outlook::ExceedsBurst { burst: config.capacity };
         }
-        match config.clock.due(last.end) {
+        match config.clock.due(end) {
             Some(turn) if turn <= now => Outlook::Turn {
                 late: now - turn,
-                overflown: first.start < config.alive_from(now.saturating_sub(self.slack.most()))
+                overflown: start < config.alive_from(now.saturating_sub(self.slack.most()))
                     && !config.clock.is_unlimited_at(now),
             },
             turn => Outlook::Wait(turn),
@@ -467,6 +427,12 @@ impl Line {
     /// The tokens that make up a capacity.
     pub(crate) fn tokens_of(&self, capacity: Grains) -> u32 {
         u32::try_from(capacity.0 / self.token.0).expect("made of a u32 of tokens")
+    }
+
+    /// How many tokens a booking is.
+    pub(crate) fn tokens_in(&self, booking: &Booking) -> u32 {
+        let tokens = booking.length() / u128::from(self.token.0);
+        u32::try_from(tokens).expect("made of a u32 of tokens")
     }
 
     /// The free tokens: negative while more is booked than is minted, all if unlimited.

@@ -15,7 +15,10 @@
 //!
 //! The programs are in `src/bin`.
 
+pub mod awaited;
 pub mod measure;
+pub mod options;
+pub mod process;
 pub mod starts;
 pub mod subjects;
 pub mod table;
