@@ -3,15 +3,15 @@
 use super::{EACH_NANOSECOND, race, take};
 use crate::line::{Booking, Bounds, Line, Overflow};
 
-/// A line of two tokens, both taken. It is so coarse that a token is an eighth of a lap; one is
-/// minted each nanosecond, so a lap is eight of them.
+/// A line of two tokens, one of which is taken. It is so coarse that a token is an eighth of a
+/// lap; one is minted each nanosecond, so a lap is eight of them.
 ///
 /// At 801, a booking of two crosses the start of a lap, and the line has come around the circle of
 /// words many times. So all that turning a lap may take is done: a leap, a lift and a step.
 fn coarse() -> (Line, Vec<Booking>) {
     let bounds = Bounds { rate: EACH_NANOSECOND, burst: 2 };
     let line = Line::coarse(1 << 59, EACH_NANOSECOND, 2, bounds);
-    let taken = take(&line, 0, 2).expect("it is full");
+    let taken = take(&line, 0, 1).expect("it is full");
     (line, vec![taken])
 }
 
