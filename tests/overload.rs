@@ -4,6 +4,8 @@
 //! until nobody's turn comes in time any more. Here what is given up must be used by others, in
 //! every second. Run with `--nocapture` to see the figures.
 
+#![expect(clippy::unchecked_time_subtraction, reason = "a time that lies before is a failure")]
+
 #[path = "overload/figures.rs"]
 mod figures;
 #[path = "overload/load.rs"]
@@ -14,16 +16,56 @@ mod scene;
 use fastrand::Rng;
 use figures::{Spent, mean, mean_wait, most_beyond_the_rate, per_second};
 use load::{Arrivals, Grid, Load, Request};
-use scene::{Crowd, Limit, Stage, Use, on_paused_time};
+use paceline::{Limiter, Rate};
+use scene::{Crowd, Limit, Stage, Use, billionths, on_paused_time};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
 
 /// How late who waits may be without losing its turn, unless set.
 const SLACK: Duration = Duration::from_millis(5);
 const NANOSECOND: Duration = Duration::from_nanos(1);
 const GRIDS: [Grid; 2] = [Grid::Milliseconds, Grid::Nanoseconds];
 const PATIENCES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
+
+// ---- In plain words --------------------------------------------------------------------------
+
+#[tokio::test(start_paused = true)]
+async fn tasks_that_wait_100_ms_get_the_rate_in_every_second() {
+    tasks_that_time_out(Duration::from_millis(100)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn tasks_that_wait_a_second_get_the_rate_in_every_second() {
+    tasks_that_time_out(Duration::from_secs(1)).await;
+}
+
+/// 400 tasks per second ask a limiter of 100/s, each for one permit. (Of Go's limiter 26 get one
+/// in the first second when they wait for 100 ms, and nobody after that.)
+async fn tasks_that_time_out(patience: Duration) {
+    const SECONDS: usize = 8;
+    let start = Instant::now();
+    let limiter = Arc::new(Limiter::new(Rate::per_second(100), 10));
+    let mut tasks = JoinSet::new();
+    for index in 0..400 * u32::try_from(SECONDS).expect("a few") {
+        sleep_until(start + Duration::from_micros(2500) * index).await;
+        let limiter = Arc::clone(&limiter);
+        tasks.spawn(async move {
+            let acquired = timeout(patience, limiter.acquire()).await;
+            acquired.is_ok_and(|acquired| acquired.is_ok()).then(|| start.elapsed())
+        });
+    }
+    let mut used = [0; SECONDS];
+    for went_on in tasks.join_all().await.into_iter().flatten() {
+        let second = usize::try_from(went_on.as_secs()).expect("a few");
+        used.get_mut(second).into_iter().for_each(|used| *used += 1);
+    }
+    println!("patience {patience:?}: {used:?}");
+    assert!(used[1..].iter().all(|used| (99..=101).contains(used)), "{used:?}");
+}
 
 // ---- The table -------------------------------------------------------------------------------
 
@@ -166,11 +208,82 @@ fn play_random(seed: u64) -> f64 {
         arrivals: process(per_second),
         weights: (1..=rng.u32(1..=burst)).collect(),
         patience: ends[0].min(ends[1])..=ends[0].max(ends[1]),
-        seconds: 3 + 500 / rate,
+        seconds: 3 + 350 / rate,
         grid: *rng.choice(&GRIDS).expect("two"),
         seed,
     };
     play(Limit { rate, burst }, &load).mean() / f64::from(rate)
+}
+
+// ---- The end of it ---------------------------------------------------------------------------
+
+/// When nobody gives up any more, the line is used without a gap from then on, in the order in
+/// which turns were promised, and the bucket is full a burst later.
+#[test]
+fn when_the_load_stops_the_backlog_drains_at_the_rate() {
+    let limits = [HUNDRED, Limit { rate: 100, burst: 5 }];
+    for (limit, weights) in [(limits[0], vec![1]), (limits[1], vec![1, 2, 3, 4])] {
+        for longest in [100, 1298] {
+            for grid in GRIDS {
+                let load = Load {
+                    arrivals: Arrivals::Poisson(400),
+                    weights: weights.clone(),
+                    patience: Duration::from_millis(100)..=Duration::from_millis(longest),
+                    seconds: 4,
+                    grid,
+                    seed: 0,
+                };
+                on_paused_time(drain(limit, &load));
+            }
+        }
+    }
+}
+
+async fn drain(limit: Limit, load: &Load) {
+    let stage = Stage::new(limit, load.grid);
+    let mut crowd = Crowd::new(&stage);
+    offer(load, &mut crowd).await;
+    stage.let_all_stay();
+    let stop = crowd.now();
+    let rate = f64::from(limit.rate);
+
+    // Those who gave up have left holes in the backlog. Each newcomer fills the first of them,
+    // and there are enough when the next turn is the one behind all that was ever handed out.
+    let free = stage.tokens_at(stop);
+    let mut newcomers = 0;
+    let debt = loop {
+        let patience = Duration::from_secs(1);
+        crowd.enter(Request { at: stop, tokens: 1, patience }).await;
+        newcomers += 1;
+        let debt = -stage.tokens_at(stop);
+        let refused = stage.limiter.try_acquire_many_at(1, stage.instant(stop));
+        let next = refused.expect_err("a backlog").retry_after().expect("the rate is not zero");
+        assert!(newcomers < 10_000, "the holes are never filled");
+        if next == Duration::from_secs_f64((debt + 1.0) / rate) {
+            break debt;
+        }
+    };
+    assert!((free + debt - f64::from(newcomers)).abs() < 1e-6, "{free} {debt} {newcomers}");
+
+    let served_before = crowd.uses.len();
+    crowd.wait_for_all().await;
+    let mut backlog = crowd.uses.split_off(served_before);
+    backlog.sort_by_key(|used| used.promised);
+    let last = backlog.last().expect("there was a backlog");
+    assert_eq!(last.promised - stop, Duration::from_secs_f64(debt / rate));
+    // A turn comes when the last token of a booking is minted; the others, which may lie up to a
+    // burst before it, count with it here.
+    let heaviest = load.weights.iter().max().copied().expect("there are weights");
+    let lag = if heaviest == 1 { 0 } else { billionths(limit.burst) };
+    let mut used_up = 0;
+    for used in &backlog {
+        goes_on_as_promised(used, load.grid);
+        used_up += billionths(used.tokens);
+        let ahead = used_up - limit.minted_in(used.promised - stop);
+        assert!((-lag..billionths(heaviest)).contains(&ahead), "{ahead} with {used:?}");
+    }
+    crowd.uses.append(&mut backlog);
+    it_is_full_when_it_should_be(limit, &stage, &mut crowd).await;
 }
 
 // ---- What holds in all of them ---------------------------------------------------------------
@@ -188,36 +301,66 @@ impl Outcome {
     fn mean(&self) -> f64 {
         mean(&self.per_second[1..])
     }
+
+    fn print(&self, crowd: &Crowd<'_>, by_turn: i128, by_call: i128) {
+        let Load { arrivals, weights, patience, grid, seed, .. } = &self.load;
+        let uses = crowd.uses.iter().filter(|used| used.booked < self.load.end());
+        let of_the_load: Vec<_> = uses.copied().collect();
+        let sums = &self.per_second[1..];
+        println!(
+            "{}/s burst {}, {arrivals:?} for {:?} with {patience:?}, {grid:?}, seed {seed}: \
+             {:?}..{:?} per second, mean {:.2}; {} served after {:.1?}, {} gave up; \
+             at most {} and the rate by turn, {} by call",
+            self.limit.rate,
+            self.limit.burst,
+            weights.iter().min().zip(weights.iter().max()),
+            sums.iter().min(),
+            sums.iter().max(),
+            self.mean(),
+            of_the_load.len(),
+            mean_wait(&of_the_load),
+            crowd.gave_up,
+            in_tokens(by_turn),
+            in_tokens(by_call),
+        );
+    }
+}
+
+fn in_tokens(billionths: i128) -> String {
+    format!("{}.{:09}", billionths / 1_000_000_000, billionths % 1_000_000_000)
 }
 
 fn play(limit: Limit, load: &Load) -> Outcome {
-    let (uses, gave_up) = on_paused_time(async {
+    on_paused_time(async {
         let stage = Stage::new(limit, load.grid);
         let mut crowd = Crowd::new(&stage);
         offer(load, &mut crowd).await;
         // There are fewer free tokens than these ask for, so it is not one who need not wait that
         // uses the last of the line.
         for _ in 0..=limit.burst {
-            let patience = Duration::from_secs(3600);
+            let patience = Duration::from_secs(30);
             crowd.enter(Request { at: crowd.now(), tokens: 1, patience }).await;
         }
         crowd.wait_for_all().await;
-        it_is_full_when_it_should_be(limit, &stage, &mut crowd).await;
-        (crowd.uses, crowd.gave_up)
-    });
-    let per_second = per_second(&uses, load.seconds);
-    let (by_turn, by_call) = (beyond_by_turn(limit, &uses), beyond_by_call(limit, &uses));
-    let outcome = Outcome { limit, load: load.clone(), per_second };
-    print(&outcome, &uses, gave_up, by_turn, by_call);
 
-    for used in &uses {
-        assert!(used.went_on <= used.latest(), "{used:?}");
+        let per_second = per_second(&crowd.uses, load.seconds);
+        let outcome = Outcome { limit, load: load.clone(), per_second };
+        let (by_turn, by_call) = (by_turn(limit, &crowd.uses), by_call(limit, &crowd.uses));
+        outcome.print(&crowd, by_turn, by_call);
+        let (burst, in_slack) = (billionths(limit.burst), limit.minted_in(SLACK));
+        assert!(by_turn <= burst, "{by_turn} > {burst}");
+        assert!(by_call <= burst + in_slack, "{by_call} > {burst} + {in_slack}");
+        crowd.uses.iter().for_each(|used| goes_on_as_promised(used, load.grid));
+        it_is_full_when_it_should_be(limit, &stage, &mut crowd).await;
+        outcome
+    })
+}
+
+fn goes_on_as_promised(used: &Use, grid: Grid) {
+    match grid {
+        Grid::Milliseconds => assert_eq!(used.went_on, used.promised, "{used:?}"),
+        Grid::Nanoseconds => assert!(used.went_on <= used.latest(), "{used:?}"),
     }
-    let burst = i128::from(limit.burst) * 1_000_000_000;
-    let in_slack = i128::from(limit.rate) * i128::try_from(SLACK.as_nanos()).expect("short");
-    assert!(by_turn <= burst, "{by_turn} > {burst}");
-    assert!(by_call <= burst + in_slack, "{by_call} > {burst} + {in_slack}");
-    outcome
 }
 
 async fn offer(load: &Load, crowd: &mut Crowd<'_>) {
@@ -230,6 +373,7 @@ async fn offer(load: &Load, crowd: &mut Crowd<'_>) {
 
 /// With nobody left, the bucket is full as soon as a burst is minted beyond the last permit that
 /// was used: not a nanosecond earlier, and never fuller.
+#[expect(clippy::float_cmp, reason = "a full bucket is a whole number")]
 async fn it_is_full_when_it_should_be(limit: Limit, stage: &Stage, crowd: &mut Crowd<'_>) {
     let last = crowd.uses.iter().max_by_key(|used| used.promised).expect("somebody was served");
     assert!(last.promised > last.booked, "the last one did not wait: {last:?}");
@@ -253,8 +397,8 @@ async fn it_is_full_when_it_should_be(limit: Limit, stage: &Stage, crowd: &mut C
     assert_eq!(refused.retry_after(), Some(limit.minting(1)));
 }
 
-/// The most used in a window beyond the rate, by when the turns came.
-fn beyond_by_turn(limit: Limit, uses: &[Use]) -> i128 {
+/// The most used in a window beyond what was minted in it, by when the turns came.
+fn by_turn(limit: Limit, uses: &[Use]) -> i128 {
     let spent: Vec<_> = uses
         .iter()
         .map(|used| {
@@ -270,32 +414,32 @@ fn beyond_by_turn(limit: Limit, uses: &[Use]) -> i128 {
 }
 
 /// The same by when callers went on.
-fn beyond_by_call(limit: Limit, uses: &[Use]) -> i128 {
+fn by_call(limit: Limit, uses: &[Use]) -> i128 {
     let spent: Vec<_> = uses.iter().map(|used| Spent::at(used.went_on, used.tokens)).collect();
     most_beyond_the_rate(limit, &spent)
 }
 
-fn print(outcome: &Outcome, uses: &[Use], gave_up: u32, by_turn: i128, by_call: i128) {
-    let Outcome { limit, load, per_second } = outcome;
-    let from_second = &per_second[1..];
-    println!(
-        "{:>4}/s burst {:<3} | {:?} {} ms..{} ms, up to {} each, {:?}, seed {} | served {}, gave up {gave_up} | \
-         per second {}..{}, mean {:.2} | mean wait {:.1?} | beyond the rate {:.4} by turn, {:.4} by call, {} early",
-        limit.rate,
-        limit.burst,
-        load.arrivals,
-        load.patience.start().as_millis(),
-        load.patience.end().as_millis(),
-        load.weights.iter().max().unwrap(),
-        load.grid,
-        load.seed,
-        uses.len(),
-        from_second.iter().min().unwrap(),
-        from_second.iter().max().unwrap(),
-        outcome.mean(),
-        mean_wait(uses),
-        by_turn as f64 / 1e9,
-        by_call as f64 / 1e9,
-        uses.iter().filter(|used| used.went_on < used.promised).count(),
+// ---- The measure itself ----------------------------------------------------------------------
+
+#[test]
+fn a_window_that_is_a_nanosecond_too_short_is_seen() {
+    let beyond = |until: Duration| {
+        let spent = [(Duration::ZERO, 10), (until, 1)].map(|(time, n)| Spent::at(time, n));
+        most_beyond_the_rate(HUNDRED, &spent)
+    };
+    // With the nanosecond in which the first ten were used, that makes ten milliseconds.
+    let shortest = Duration::from_millis(10) - NANOSECOND;
+    assert_eq!(beyond(shortest), billionths(10));
+    assert_eq!(beyond(shortest - NANOSECOND), billionths(10) + 100);
+    assert_eq!(beyond(Duration::from_secs(1)), billionths(10) - 100);
+}
+
+#[test]
+fn a_window_counts_what_cannot_have_been_used_outside() {
+    let ms = Duration::from_millis;
+    let spent = [Spent::at(ms(3), 10), Spent::between(ms(2), ms(4), 10)];
+    assert_eq!(
+        most_beyond_the_rate(HUNDRED, &spent),
+        billionths(20) - HUNDRED.minted_in(ms(2)) - 100
     );
 }

@@ -78,18 +78,14 @@ impl Holes {
         }
     }
 
-    /// The free tokens at and beyond `alive_from`, in their order. What has overflowed of the
-    /// first hole is left out by whole tokens.
-    pub(crate) fn alive(&self, alive_from: Position, token: Grains) -> impl Iterator<Item = Free> {
+    /// What is free at and beyond `alive_from`, in its order.
+    pub(crate) fn alive(&self, alive_from: Position) -> impl Iterator<Item = Free> {
         let first = self.map.at_or_before(alive_from).filter(|(_, end)| *end > alive_from);
         let first = first.or_else(|| self.map.after(alive_from));
-        std::iter::successors(first, |(start, _)| self.map.after(*start)).filter_map(
-            move |(hole, end)| {
-                let start = hole.skip_tokens_to(alive_from, token);
-                (start < end)
-                    .then_some(Free { hole: Some(hole), interval: Interval { start, end } })
-            },
-        )
+        std::iter::successors(first, |(start, _)| self.map.after(*start)).map(move |(hole, end)| {
+            let start = hole.max(alive_from);
+            Free { hole: Some(hole), interval: Interval { start, end } }
+        })
     }
 
     /// Takes the holes that `plan` (in the order of their positions) lies in, and puts back what
@@ -120,34 +116,31 @@ impl Holes {
     }
 }
 
-/// The earliest tokens to make up `need` that lie within one burst of each other, so that the
-/// first has not overflowed when the last is minted. `free` must end with `need` tokens or more
-/// in one piece, as the tail of the line does.
+/// The earliest pieces to make up `need` that lie within one burst of each other, so that the
+/// first has not overflowed when the last is minted. `free` must end with `need` or more in one
+/// piece, as the tail of the line does.
 ///
-/// Only runs that begin with a piece are looked at: one that begins inside of a piece is no
-/// shorter than the one that begins a token earlier.
+/// Only runs that begin with a piece are looked at: one that begins later in the piece ends later
+/// by as much or more, so it is no shorter.
 pub(crate) fn earliest_run(
     free: impl Iterator<Item = Free>,
-    need: u32,
-    token: Grains,
+    need: Grains,
     burst: Grains,
 ) -> Vec<Free> {
-    let need = u128::from(need);
-    let count = |free: &Free| free.interval.start.whole_tokens_to(free.interval.end, token);
+    let length = |free: &Free| free.interval.end.beyond(free.interval.start);
     let mut run = VecDeque::new();
     let mut gathered = 0;
     for piece in free {
         run.push_back(piece);
-        gathered += count(&piece);
-        while gathered >= need {
-            let excess = (gathered - need) * u128::from(token.0);
+        gathered += length(&piece);
+        while let Some(excess) = gathered.checked_sub(u128::from(need.0)) {
             let end = piece.interval.end.behind(excess);
-            let Some(first) = run.front_mut() else { break };
+            let Some(first) = run.front() else { break };
             if end.beyond(first.interval.start) <= u128::from(burst.0) {
                 run.back_mut().expect("it has a front").interval.end = end;
                 return run.into();
             }
-            gathered -= count(first);
+            gathered -= length(first);
             run.pop_front();
         }
     }
@@ -170,7 +163,7 @@ mod tests {
         let tokens: Vec<Position> = free
             .iter()
             .flat_map(|free| {
-                let count = free.interval.start.whole_tokens_to(free.interval.end, TOKEN);
+                let count = free.interval.end.beyond(free.interval.start) / u128::from(TOKEN.0);
                 (0..count).map(|index| free.interval.start.ahead(index * u128::from(TOKEN.0)))
             })
             .collect();
@@ -200,9 +193,10 @@ mod tests {
             }
             let tail = Interval { start: at(place), end: at(place) + TOKEN.times(need) };
             free.push(Free { hole: None, interval: tail });
-            let run = earliest_run(free.iter().copied(), need, TOKEN, burst);
-            let count = |free: &Free| free.interval.start.whole_tokens_to(free.interval.end, TOKEN);
-            prop_assert_eq!(run.iter().map(count).sum::<u128>(), u128::from(need));
+            let run = earliest_run(free.iter().copied(), TOKEN.times(need), burst);
+            let length = |free: &Free| free.interval.end.beyond(free.interval.start);
+            let needed = u128::from(TOKEN.times(need).0);
+            prop_assert_eq!(run.iter().map(length).sum::<u128>(), needed);
             let (first, last) = (run.first().unwrap(), run.last().unwrap());
             prop_assert!(last.interval.end.beyond(first.interval.start) <= u128::from(burst.0));
             prop_assert_eq!(last.interval.end, by_search(&free, need, burst));
@@ -223,19 +217,19 @@ mod tests {
 
         fn alive(holes: &Holes, from: u128) -> Vec<(u128, u128)> {
             let place = |position: Position| position.beyond(Position::ORIGIN);
-            let free = holes.alive(at(from), TOKEN);
+            let free = holes.alive(at(from));
             free.map(|free| (place(free.interval.start), place(free.interval.end))).collect()
         }
 
         #[test]
-        fn what_has_overflowed_is_left_out_by_whole_tokens() {
+        fn what_has_overflowed_is_left_out() {
             let holes = holes(&[(0, 10), (20, 50), (60, 70)]);
             assert_eq!(alive(&holes, 0), [(0, 10), (20, 50), (60, 70)]);
-            assert_eq!(alive(&holes, 1), [(20, 50), (60, 70)]);
-            assert_eq!(alive(&holes, 21), [(30, 50), (60, 70)]);
-            assert_eq!(alive(&holes, 40), [(40, 50), (60, 70)]);
-            assert_eq!(alive(&holes, 41), [(60, 70)]);
-            assert_eq!(alive(&holes, 61), []);
+            assert_eq!(alive(&holes, 1), [(1, 10), (20, 50), (60, 70)]);
+            assert_eq!(alive(&holes, 10), [(20, 50), (60, 70)]);
+            assert_eq!(alive(&holes, 21), [(21, 50), (60, 70)]);
+            assert_eq!(alive(&holes, 50), [(60, 70)]);
+            assert_eq!(alive(&holes, 70), []);
         }
 
         #[test]

@@ -37,7 +37,7 @@ impl Line {
     }
 
     pub(crate) fn all_holes(&self) -> Vec<Interval> {
-        let holes = self.holes.alive(Position::BEGINNING, self.token);
+        let holes = self.holes.alive(Position::BEGINNING);
         holes.map(|free| free.interval).collect()
     }
 }

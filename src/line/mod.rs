@@ -218,11 +218,11 @@ impl Line {
         }
         let tail = Tail::at(now, config, view.spent, allowance);
         let at_tail = Free { hole: None, interval: tail.interval(cost) };
-        let alive = self.holes.alive(config.alive_from(now.saturating_sub(allowance)), self.token);
+        let alive = self.holes.alive(config.alive_from(now.saturating_sub(allowance)));
         // A hole beyond the tail is one that came with a change after this view.
         let alive = alive.take_while(|free| free.interval.end <= tail.start);
         let free = alive.chain(std::iter::once(at_tail));
-        let run = earliest_run(free, tokens, self.token, config.capacity);
+        let run = earliest_run(free, cost, config.capacity);
         let end = run.last()?.interval.end;
         if let Err(refusal) = decide::accept(now, config, &tail, end, patience) {
             return Some(Err(refusal));
@@ -285,15 +285,13 @@ impl Line {
 
     /// Moves the end of the line, which has just come back to `end`, back over the holes there.
     /// One that comes to lie there later is no loss: the next booking that would wait takes it.
-    ///
-    /// Of a hole that has overflowed in part only the tokens that are left are swallowed: the rest
-    /// of them would count again at the end of the line.
+    /// What has overflowed of them is left out.
     fn swallow_last_holes(&self, mut end: Position, alive_from: Position) {
         while self.holes.are_about() {
             let Some(hole) = self.holes.remove_last(end) else {
                 return;
             };
-            let start = hole.start.skip_tokens_to(alive_from, self.token);
+            let start = hole.start.max(alive_from);
             if start >= end {
                 return;
             }
@@ -444,7 +442,7 @@ impl Line {
         }
         let tail = Tail::at(now, &view.config, view.spent, 0);
         let minted = view.config.clock.read(now).minted;
-        let alive = self.holes.alive(view.config.alive_from(now), self.token);
+        let alive = self.holes.alive(view.config.alive_from(now));
         let holes: u128 = alive.map(|free| free.interval.end.beyond(free.interval.start)).sum();
         let free = (minted.beyond(tail.start) + holes) as f64;
         let booked = tail.start.beyond(minted) as f64;

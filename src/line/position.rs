@@ -64,17 +64,6 @@ impl Position {
         Self(self.0 - grains)
     }
 
-    /// How many whole pieces of length `token` fit between this and `end`.
-    pub(crate) fn whole_tokens_to(self, end: Self, token: Grains) -> u128 {
-        end.beyond(self) / u128::from(token.0)
-    }
-
-    /// This position, or the first after it at or beyond `from` that is whole tokens away.
-    pub(crate) fn skip_tokens_to(self, from: Self, token: Grains) -> Self {
-        let token = u128::from(token.0);
-        Self(self.0 + from.beyond(self).div_ceil(token) * token)
-    }
-
     /// The lap that this lies in.
     #[expect(clippy::cast_possible_truncation, reason = "positions stay below 2^126")]
     fn lap(self) -> u64 {

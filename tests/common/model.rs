@@ -5,7 +5,7 @@
 //! mints a whole number of them in each nanosecond.
 
 use paceline::Rate;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// The units in a token such that none of the rates rounds.
 pub(crate) fn unit_for(rates: &[Rate]) -> i128 {
@@ -87,8 +87,8 @@ impl Minting {
 /// Permits that were handed out.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
-    /// Where each of its tokens starts.
-    tokens: Vec<i128>,
+    /// The pieces of the line that it is made of, from start to end.
+    pieces: Vec<(i128, i128)>,
     end: i128,
     /// When they can be used; `None` if never.
     pub(crate) turn: Option<u64>,
@@ -109,11 +109,11 @@ pub(crate) struct Model {
     floor: i128,
     /// The end of what was handed out.
     spent: i128,
-    /// Where each token starts that was given back.
-    holes: BTreeSet<i128>,
+    /// What was given back, from start to end.
+    holes: BTreeMap<i128, i128>,
     pub(crate) held: Vec<Option<Held>>,
     initial: i128,
-    handed_out: usize,
+    handed_out: i128,
     overflowed: i128,
 }
 
@@ -125,7 +125,7 @@ impl Model {
             capacity,
             floor: -capacity,
             spent: -capacity,
-            holes: BTreeSet::new(),
+            holes: BTreeMap::new(),
             held: Vec::new(),
             initial: capacity,
             handed_out: 0,
@@ -146,38 +146,60 @@ impl Model {
         self.spent.max(self.minting.by(now) - self.capacity).max(self.floor)
     }
 
-    /// The tokens that were given back and have not overflowed a nanosecond ago: they may be used
-    /// together with what is minted in this one.
-    fn alive(&self, now: u64) -> impl DoubleEndedIterator<Item = i128> {
+    /// What was given back and had not overflowed a nanosecond ago: it may be used together with
+    /// what is minted in this one.
+    fn alive(&self, now: u64) -> Vec<(i128, i128)> {
         let passed = self.minting.by(now.saturating_sub(1));
-        self.holes.range((passed - self.capacity).max(self.floor)..).copied()
+        let from = (passed - self.capacity).max(self.floor);
+        let holes = self.holes.iter().map(|(start, end)| ((*start).max(from), *end));
+        holes.filter(|(start, end)| start < end).collect()
     }
 
     /// The earliest `n` tokens within a burst of each other, if they are minted by `until`.
     fn book(&mut self, n: u32, now: u64, until: Option<u64>) -> Result<Held, Option<u64>> {
-        let (unit, tail, minted) = (self.unit(), self.tail(now), self.minting.by(now));
-        let at_tail = (0..i128::from(n)).map(|token| tail + token * unit);
-        let tokens: Vec<i128> = if n == 0 || tail + i128::from(n) * unit <= minted {
-            at_tail.collect()
-        } else {
-            let free: Vec<i128> = self.alive(now).chain(at_tail).collect();
-            let mut runs = free.windows(n as usize);
-            let run = runs.find(|run| run[run.len() - 1] + unit - run[0] <= self.capacity);
-            run.unwrap().to_vec()
+        let (need, minted) = (i128::from(n) * self.unit(), self.minting.by(now));
+        let tail = self.tail(now);
+        let at_tail = (tail, tail + need);
+        let pieces = match n {
+            0 => Vec::new(),
+            _ if at_tail.1 <= minted => vec![at_tail],
+            _ => {
+                let mut free = self.alive(now);
+                free.push(at_tail);
+                let mut runs = (0..free.len()).map(|first| first_of(&free[first..], need));
+                let fits =
+                    |run: &Vec<(i128, i128)>| run[run.len() - 1].1 - run[0].0 <= self.capacity;
+                runs.find(fits).unwrap()
+            }
         };
-        let end = tokens.last().map_or(minted, |last| last + unit);
+        let end = pieces.last().map_or(minted, |(_, end)| *end);
         let turn = if end <= minted { Some(now) } else { self.minting.due(end) };
         if until.is_some_and(|until| turn.is_none_or(|turn| turn > until)) {
             return Err(turn);
         }
-        for token in &tokens {
-            if !self.holes.remove(token) {
-                self.overflowed += token - self.spent;
-                self.spent = token + unit;
+        for (start, end) in &pieces {
+            self.take(*start, *end);
+        }
+        self.handed_out += need;
+        Ok(Held { pieces, end, turn })
+    }
+
+    /// Takes what is free from `start` to `end`, of a hole or of the tail.
+    fn take(&mut self, start: i128, end: i128) {
+        let hole = self.holes.range(..=start).next_back().map(|(start, end)| (*start, *end));
+        match hole.filter(|(_, hole_end)| *hole_end > start) {
+            Some((hole_start, hole_end)) => {
+                self.holes.remove(&hole_start);
+                self.overflowed += start - hole_start;
+                if hole_end > end {
+                    self.holes.insert(end, hole_end);
+                }
+            }
+            None => {
+                self.overflowed += start - self.spent;
+                self.spent = end;
             }
         }
-        self.handed_out += tokens.len();
-        Ok(Held { tokens, end, turn })
     }
 
     /// Whether it is granted; if not, when to retry.
@@ -198,16 +220,22 @@ impl Model {
         if held.is_past(now) {
             return;
         }
-        self.handed_out -= held.tokens.len();
-        for token in held.tokens.into_iter().rev() {
-            if token + self.unit() != self.spent {
-                self.holes.insert(token);
+        for (start, end) in held.pieces.into_iter().rev() {
+            self.handed_out -= end - start;
+            if end != self.spent {
+                self.holes.insert(start, end);
                 continue;
             }
-            self.spent = token;
-            while self.alive(now).next_back() == Some(self.spent - self.unit()) {
-                self.spent -= self.unit();
-                self.holes.remove(&self.spent);
+            self.spent = start;
+            while let Some((start, end)) = self.alive(now).pop() {
+                if end != self.spent {
+                    break;
+                }
+                let whole =
+                    self.holes.range(..=start).next_back().map(|(whole, _)| *whole).unwrap();
+                self.holes.remove(&whole);
+                self.overflowed += start - whole;
+                self.spent = start;
             }
         }
     }
@@ -231,7 +259,7 @@ impl Model {
 
     /// The free tokens, less those that are booked and not minted.
     pub(crate) fn tokens(&self, now: u64) -> f64 {
-        let given_back = i128::try_from(self.alive(now).count()).unwrap() * self.unit();
+        let given_back: i128 = self.alive(now).iter().map(|(start, end)| end - start).sum();
         let free = self.minting.by(now) - self.tail(now) + given_back;
         ratio(free.min(self.capacity), self.unit())
     }
@@ -239,17 +267,26 @@ impl Model {
     /// Checks that each token of the line is in one place: handed out, given back, overflowed, or
     /// beyond the end of what was ever handed out.
     pub(crate) fn assert_conserved(&mut self, now: u64) {
-        let horizon = self.minting.by(now.saturating_sub(1)) - self.capacity;
-        let alive = self.holes.split_off(&(horizon.max(self.floor) - self.unit() + 1));
-        let unit = self.unit();
-        let count = |tokens: usize| i128::try_from(tokens).unwrap() * unit;
-        self.overflowed += count(self.holes.len());
-        self.holes = alive;
-        assert_eq!(
-            count(self.handed_out) + count(self.holes.len()) + self.overflowed,
-            self.initial + self.spent,
-        );
+        let before: i128 = self.holes.iter().map(|(start, end)| end - start).sum();
+        self.holes = self.alive(now).into_iter().collect();
+        let given_back: i128 = self.holes.iter().map(|(start, end)| end - start).sum();
+        self.overflowed += before - given_back;
+        assert_eq!(self.handed_out + given_back + self.overflowed, self.initial + self.spent);
     }
+}
+
+/// So much of the first of some pieces.
+fn first_of(pieces: &[(i128, i128)], mut need: i128) -> Vec<(i128, i128)> {
+    let mut run = Vec::new();
+    for (start, end) in pieces {
+        let taken = need.min(end - start);
+        run.push((*start, start + taken));
+        need -= taken;
+        if need == 0 {
+            break;
+        }
+    }
+    run
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nothing is decided by it")]

@@ -1,6 +1,6 @@
 //! What came of it: sums that need no limiter.
 
-use crate::scene::{Limit, Use};
+use crate::scene::{Limit, Use, billionths};
 use std::time::Duration;
 
 /// Tokens used in each second from the start, by the times at which callers went on.
@@ -29,9 +29,8 @@ pub(crate) fn mean_wait(uses: &[Use]) -> Duration {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spent {
     pub(crate) tokens: u32,
-    /// Nanoseconds.
-    pub(crate) earliest: i128,
-    pub(crate) latest: i128,
+    pub(crate) earliest: Duration,
+    pub(crate) latest: Duration,
 }
 
 impl Spent {
@@ -40,7 +39,6 @@ impl Spent {
     }
 
     pub(crate) fn between(earliest: Duration, latest: Duration, tokens: u32) -> Self {
-        let [earliest, latest] = [earliest, latest].map(nanos);
         Self { tokens, earliest, latest }
     }
 }
@@ -49,29 +47,25 @@ impl Spent {
 /// it, in billionths of a token. Where it is not known when in its span something was used, the
 /// benefit of the doubt is given.
 pub(crate) fn most_beyond_the_rate(limit: Limit, spent: &[Spent]) -> i128 {
-    let rate = i128::from(limit.rate);
-    let billionths = |tokens: u32| i128::from(tokens) * 1_000_000_000;
     let mut begun: Vec<_> = spent.iter().map(|spent| (spent.earliest, spent.tokens)).collect();
     let mut ended: Vec<_> = spent.iter().map(|spent| (spent.latest, spent.tokens)).collect();
     begun.sort_unstable();
     ended.sort_unstable();
     let mut begun = begun.into_iter().peekable();
 
-    // Of the first of a window: what was used before it, less what was minted before it.
+    // What is used less what is minted: until right before the window, where it was least, and
+    // until the end of it.
     let (mut before, mut least_before) = (0, i128::MAX);
     let (mut until, mut most) = (0, 0);
     for (t2, tokens) in ended {
         while let Some((time, tokens)) = begun.next_if(|(time, _)| *time <= t2) {
-            // The window begins right before it.
-            least_before = least_before.min(before - rate * (time - 1));
+            // The window begins a nanosecond earlier.
+            let minted = limit.minted_in(time) - i128::from(limit.rate);
+            least_before = least_before.min(before - minted);
             before += billionths(tokens);
         }
         until += billionths(tokens);
-        most = most.max(until - rate * t2 - least_before);
+        most = most.max(until - limit.minted_in(t2) - least_before);
     }
     most
-}
-
-fn nanos(time: Duration) -> i128 {
-    i128::try_from(time.as_nanos()).expect("not for ever")
 }

@@ -37,6 +37,13 @@ pub(crate) enum Arrivals {
     Poisson(u32),
 }
 
+impl Arrivals {
+    fn per_second(self) -> u32 {
+        let (Self::Even(per_second) | Self::Poisson(per_second)) = self;
+        per_second
+    }
+}
+
 /// What callers ask of a limiter for some seconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
@@ -67,20 +74,14 @@ impl Load {
     /// All requests, in the order of their times.
     pub(crate) fn requests(&self) -> impl Iterator<Item = Request> {
         let mut rng = Rng::with_seed(self.seed);
-        let mut exact = Duration::ZERO;
-        let mut index = 0;
+        // The bucket is drawn on between two milliseconds, so turns come between two as well.
+        let mut at = Duration::from_nanos(rng.u64(0..1_000_000));
         iter::from_fn(move || {
-            let at = exact;
-            match self.arrivals {
-                Arrivals::Even(per_second) => {
-                    index += 1;
-                    exact = Duration::from_nanos(index * 1_000_000_000 / u64::from(per_second));
-                }
-                Arrivals::Poisson(per_second) => {
-                    let gap = -(1.0 - rng.f64()).ln() / f64::from(per_second);
-                    exact += Duration::from_secs_f64(gap);
-                }
-            }
+            let gap = match self.arrivals {
+                Arrivals::Even(_) => 1.0,
+                Arrivals::Poisson(_) => -(1.0 - rng.f64()).ln(),
+            };
+            at += Duration::from_secs_f64(gap / f64::from(self.arrivals.per_second()));
             let tokens = *rng.choice(&self.weights).expect("there are weights");
             let patience = self.grid.ceil(between(&mut rng, &self.patience));
             Some(Request { at: self.grid.ceil(at), tokens, patience })

@@ -25,12 +25,22 @@ impl Limit {
         Limiter::new(Rate::per_second(u64::from(self.rate)), self.burst)
     }
 
+    /// What is minted in `time`, in billionths of a token.
+    pub(crate) fn minted_in(self, time: Duration) -> i128 {
+        i128::from(self.rate) * i128::try_from(time.as_nanos()).expect("not for ever")
+    }
+
     /// How long it takes to mint `tokens`: a whole number of nanoseconds for the rates used here.
     pub(crate) fn minting(self, tokens: u32) -> Duration {
         let nanos = u64::from(tokens) * 1_000_000_000;
         assert_eq!(nanos % u64::from(self.rate), 0);
         Duration::from_nanos(nanos / u64::from(self.rate))
     }
+}
+
+/// Tokens are counted in billionths, of which a whole number is minted in every nanosecond.
+pub(crate) fn billionths(tokens: u32) -> i128 {
+    i128::from(tokens) * 1_000_000_000
 }
 
 /// A request that was served. Times are since the limiter was made.

@@ -21,7 +21,8 @@ pub enum Peer {
     Paceline,
     /// `until_ready`.
     Governor,
-    /// Fair, as it comes, with the interval of one token at the rate.
+    /// Fair, as it comes, with the interval of one token at the rate. It takes no interval below
+    /// a millisecond; at higher rates it is refilled by several tokens, with room for them.
     LeakyBucket,
     /// It has nothing to await: who is refused sleeps for as long as it hints, and tries again.
     Ratelimit,
@@ -104,14 +105,17 @@ impl Awaited {
             Peer::Governor => Kind::Governor(DefaultDirectRateLimiter::direct(
                 Quota::per_second(count(rate)).allow_burst(count(burst)),
             )),
-            Peer::LeakyBucket => Kind::LeakyBucket(
-                leaky_bucket::RateLimiter::builder()
-                    .interval(each)
-                    .refill(1)
-                    .max(size(burst))
-                    .initial(size(burst))
-                    .build(),
-            ),
+            Peer::LeakyBucket => {
+                let refill = rate.div_ceil(1_000);
+                Kind::LeakyBucket(
+                    leaky_bucket::RateLimiter::builder()
+                        .interval(each * refill)
+                        .refill(size(refill))
+                        .max(size(burst.max(refill)))
+                        .initial(size(burst))
+                        .build(),
+                )
+            }
             Peer::Ratelimit => Kind::Ratelimit(Box::new(
                 Ratelimiter::builder(rate.into())
                     .max_tokens(burst.into())

@@ -6,11 +6,18 @@
 //!
 //! prints what one operation of each costs (`-- --quick` only shows that everything runs).
 //!
-//! * [`mod@measure`]: the harness. It runs every subject in short rounds, in turn, and keeps the
-//!   samples.
+//! Three more run in real time, for minutes: `fidelity` (which part of its rate each reaches, and
+//! how evenly it serves), `crowds` (what waiters cost, up to a million) and `overload` (what gets
+//! through when four times as many come and everybody gives up after a while, as a table and as a
+//! chart). Run them on a quiet machine; `-- --quick` takes seconds.
+//!
+//! * [`mod@measure`]: the harness of `speed`. It runs every subject in short rounds, in turn, and
+//!   keeps the samples.
 //! * [`starts`]: several starts of the program, pooled.
 //! * [`subjects`]: what is measured, a file for each crate. A new peer is a new file there and a
 //!   line in [`subjects::all`].
+//! * [`awaited`]: the limiters that the other programs await, all built alike; [`options`] and
+//!   [`process`] are what else these share.
 //! * [`table`] prints, and [`versions`] says what was measured.
 //!
 //! The programs are in `src/bin`.

@@ -4,12 +4,8 @@
 //! A start prints its samples as text, a line for each subject: those on one thread, a bar, those
 //! on two.
 
-use crate::measure::Samples;
-use std::{
-    env,
-    fmt::Write,
-    process::{Command, Stdio},
-};
+use crate::{measure::Samples, process};
+use std::fmt::Write;
 
 /// Starts this program again with the same arguments and `flag`, which tells it to print
 /// its samples, and reads them. Its errors go where ours go.
@@ -18,17 +14,8 @@ use std::{
 ///
 /// When it cannot be started, fails, or prints something else.
 pub fn once_more(args: &[String], flag: &str) -> Result<Vec<Samples>, String> {
-    let program = env::current_exe().map_err(|error| format!("where is this program? {error}"))?;
-    let output = Command::new(program)
-        .args(args)
-        .arg(flag)
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| format!("starting the program once more: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("a start failed: {}", output.status));
-    }
-    read(&String::from_utf8_lossy(&output.stdout))
+    let args: Vec<String> = args.iter().cloned().chain([flag.to_owned()]).collect();
+    read(&process::once_more(&args)?)
 }
 
 /// Adds the rounds of one more start to those before.

@@ -8,6 +8,13 @@ pub fn of(package: &str) -> Option<&'static str> {
     version_in(LOCK, package)
 }
 
+/// These packages with their versions, as a list to print.
+#[must_use]
+pub fn list<'a>(packages: impl IntoIterator<Item = &'a str>) -> String {
+    let named = |package| format!("{package} {}", of(package).unwrap_or("unknown"));
+    packages.into_iter().map(named).collect::<Vec<_>>().join(", ")
+}
+
 fn version_in<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
     let mut lines = lock.lines();
     lines.find(|line| quoted(line, "name") == Some(package))?;
@@ -32,7 +39,8 @@ mod tests {
 
     #[test]
     fn every_peer_is_in_the_lock_file() {
-        for peer in crate::subjects::PEERS {
+        let awaited = crate::awaited::Peer::ALL.map(crate::awaited::Peer::name);
+        for peer in crate::subjects::PEERS.into_iter().chain(awaited) {
             assert!(of(peer).is_some(), "{peer}");
         }
     }

@@ -12,6 +12,7 @@ use paceline_peers::{
     options::Options,
     process,
     table::Table,
+    versions,
 };
 use std::{
     future::Future,
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
 }
 
 fn report(options: &Options) -> Result<(), String> {
+    println!("{}.", versions::list(["paceline", "tokio", "governor", "leaky-bucket"]));
     println!("size_of::<Acquire>() is {} bytes.\n", size_of::<Acquire<'_>>());
     println!("{}", crowds(options)?);
     println!(

@@ -108,10 +108,6 @@ fn show_progress(done: u32, of: u32) {
 fn conditions(plan: Plan) -> String {
     let cores = thread::available_parallelism()
         .map_or_else(|_| "unknown".to_owned(), |cores| cores.to_string());
-    let peers: Vec<String> = PEERS
-        .iter()
-        .map(|peer| format!("{peer} {}", versions::of(peer).unwrap_or("unknown")))
-        .collect();
     format!(
         "Medians of {} starts of {} alternating rounds of about {:?} each; {} {}; cores: {cores}.\n\
          Peers: {}.\n\
@@ -123,7 +119,7 @@ fn conditions(plan: Plan) -> String {
         plan.round,
         std::env::consts::ARCH,
         std::env::consts::OS,
-        peers.join(", "),
+        versions::list(PEERS),
     )
 }
 

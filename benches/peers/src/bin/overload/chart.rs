@@ -5,17 +5,17 @@ use plotters::{coord::Shift, element::DashedPathElement, prelude::*};
 use std::{error::Error, path::Path};
 
 const SIZE: (u32, u32) = (1200, 560);
-const TITLE_HEIGHT: u32 = 44;
 
-/// Ours stands out, and the others can be told apart by those who see few colours.
-const COLORS: [RGBColor; 7] = [
-    RGBColor(0, 114, 178),
-    RGBColor(230, 159, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(130, 130, 130),
-    RGBColor(86, 180, 233),
-    RGBColor(213, 94, 0),
+/// How the lines look, in the order of the table. Several limiters keep to the limit: where their
+/// lines coincide, the broad ones show on both sides of the narrow ones.
+const STYLES: [(RGBColor, u32); 7] = [
+    (RGBColor(0, 90, 170), 5),
+    (RGBColor(245, 190, 80), 9),
+    (RGBColor(0, 158, 115), 2),
+    (RGBColor(225, 170, 205), 12),
+    (RGBColor(205, 205, 205), 15),
+    (RGBColor(86, 180, 233), 2),
+    (RGBColor(213, 94, 0), 2),
 ];
 
 pub(crate) fn draw(
@@ -26,12 +26,8 @@ pub(crate) fn draw(
 ) -> Result<(), Box<dyn Error>> {
     let area = SVGBackend::new(path, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
-    let style = ("sans-serif", 22).into_font().color(&BLACK);
-    let (width, _) = area.estimate_text_size(title, &style)?;
-    let left = i32::try_from(SIZE.0.saturating_sub(width) / 2)?;
-    area.draw_text(title, &style, (left, 14))?;
-    let (_, below) = area.split_vertically(TITLE_HEIGHT);
-    for (panel, (caption, lines)) in below.split_evenly((1, scenes.len())).iter().zip(scenes) {
+    let area = area.titled(title, ("sans-serif", 22))?;
+    for (panel, (caption, lines)) in area.split_evenly((1, scenes.len())).iter().zip(scenes) {
         draw_panel(panel, caption, lines, seconds)?;
     }
     area.present()?;
@@ -65,20 +61,26 @@ fn draw_panel(
         .bold_line_style(RGBColor(225, 225, 225))
         .draw()?;
 
+    let styled = || {
+        let style = |(color, width): (RGBColor, u32)| color.stroke_width(width);
+        lines.iter().zip(STYLES.map(style))
+    };
+    // The broad ones go below; the legend keeps the order of the table.
+    let mut by_width: Vec<_> = styled().collect();
+    by_width.sort_by_key(|(_, style)| std::cmp::Reverse(style.stroke_width));
+    for (line, style) in by_width {
+        chart.draw_series(LineSeries::new(steps(&line.served), style))?;
+    }
+    for (line, style) in styled() {
+        let key = move |(x, y)| PathElement::new([(x, y), (x + 24, y)], style);
+        chart.draw_series(LineSeries::new([], style))?.label(line.name).legend(key);
+    }
     let limit = f64::from(LIMIT);
     let style = BLACK.stroke_width(1);
     chart
         .draw_series(DashedLineSeries::new([(0.0, limit), (end, limit)], 6, 4, style))?
         .label(format!("limit, {LIMIT}/s"))
         .legend(move |(x, y)| DashedPathElement::new([(x, y), (x + 24, y)], 6, 4, style));
-    // Ours comes first in the table, and last here: on top.
-    for (line, color) in lines.iter().zip(COLORS).rev() {
-        let style = color.stroke_width(if color == COLORS[0] { 4 } else { 2 });
-        chart
-            .draw_series(LineSeries::new(steps(&line.served), style))?
-            .label(line.name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 24, y)], style));
-    }
     chart
         .configure_series_labels()
         .position(SeriesLabelPosition::UpperRight)

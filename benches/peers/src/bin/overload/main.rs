@@ -11,6 +11,7 @@ use paceline_peers::{
     measure::runtime,
     options::Options,
     table::Table,
+    versions,
 };
 use std::{
     cell::RefCell,
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<(), String> {
     let seconds = if options.quick { SECONDS_QUICK } else { SECONDS };
+    println!("{}.", versions::list(Peer::ALL.map(Peer::name)));
     println!(
         "Limit {LIMIT}/s, burst {BURST}, {ARRIVALS} arrivals/s, evenly spaced: served in each second"
     );
