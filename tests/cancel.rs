@@ -287,7 +287,8 @@ async fn an_acquire_that_is_dropped_after_its_turn_gives_back_what_has_not_overf
         let before = limiter.tokens();
         drop(unpolled);
         let given_back = limiter.tokens() - before;
-        assert!((given_back - back).abs() < 1e-9, "{given_back} at {late} ms late");
+        // What overflows in a nanosecond still counts in it.
+        assert!((given_back - back).abs() < 1.5e-9, "{given_back} at {late} ms late");
     }
 }
 

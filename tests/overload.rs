@@ -358,7 +358,12 @@ fn play(limit: Limit, load: &Load) -> Outcome {
 
 fn goes_on_as_promised(used: &Use, grid: Grid) {
     match grid {
-        Grid::Milliseconds => assert_eq!(used.went_on, used.promised, "{used:?}"),
+        // What overflows in a nanosecond still counts in it, so a turn that was given back may be
+        // had as much earlier.
+        Grid::Milliseconds => assert!(
+            used.promised <= used.went_on && used.went_on <= used.promised + NANOSECOND,
+            "{used:?}"
+        ),
         Grid::Nanoseconds => assert!(used.went_on <= used.latest(), "{used:?}"),
     }
 }
