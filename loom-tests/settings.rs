@@ -187,13 +187,13 @@ fn resume_races_with_reserve() {
 #[test]
 fn close_races_with_try() {
     race(
-        || booked(1, 0),
+        || booked(2, 0),
         |line, _| line.close(),
         |line, _| take(line, 0, 1),
         |line, _, (), taken| {
             assert!(line.is_closed());
             assert!(take(line, 0, 1).is_none());
-            line.assert_accounted(1, &taken, Overflow::None);
+            line.assert_accounted(2, &taken, Overflow::None);
         },
     );
 }

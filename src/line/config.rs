@@ -174,6 +174,12 @@ impl ConfigCell {
         Self { version: AtomicU64::new(0), slots: [slot(), slot()], writers: Mutex::new(()) }
     }
 
+    #[cfg(all(test, not(paceline_loom)))]
+    pub(super) fn words(&self) -> Vec<u64> {
+        let words = std::iter::once(&self.version).chain(self.slots.iter().flatten());
+        words.map(|word| word.load(Ordering::SeqCst)).collect()
+    }
+
     /// What is in force, to be believed only if [`Self::is_still`] says so afterwards.
     #[inline]
     pub(crate) fn peek(&self) -> (Version, Config) {

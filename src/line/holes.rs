@@ -38,6 +38,14 @@ impl Holes {
         self.count.load(Ordering::Relaxed) != 0
     }
 
+    /// The counter, and where each hole starts and ends.
+    #[cfg(all(test, not(paceline_loom)))]
+    pub(crate) fn words(&self) -> (usize, Vec<Interval>) {
+        let holes = std::iter::successors(self.map.first(), |(start, _)| self.map.after(*start));
+        let holes = holes.map(|(start, end)| Interval { start, end });
+        (self.count.load(Ordering::SeqCst), holes.collect())
+    }
+
     pub(crate) fn put(&self, hole: Interval) {
         // Relaxed, and before the insertion: see `are_about`. Raised after it, there would be a
         // hole that a zero hides, and a removal could lower the counter below zero.

@@ -449,3 +449,53 @@ impl Line {
         (free - booked).min(view.config.capacity.0 as f64) / self.token.0 as f64
     }
 }
+
+#[cfg(all(test, not(paceline_loom)))]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn line(burst: u32) -> Line {
+        let rate = Rate::per_second(1);
+        Line::new(rate, burst, burst, Bounds::usual(rate, burst), 0)
+    }
+
+    /// Checks that `refuse` is refused and leaves each word as it was.
+    fn assert_writes_nothing(line: &Line, refuse: impl Fn(&Line) -> Result<Booking, Refusal>) {
+        let before = (line.state.words(), line.holes.words());
+        refuse(line).expect_err("a refusal");
+        assert_eq!((line.state.words(), line.holes.words()), before);
+    }
+
+    #[test]
+    fn a_refusal_writes_nothing() {
+        let now = |tokens, now| Ask::new(now, tokens, Patience::Until(now));
+        let line = line(3);
+        assert_writes_nothing(&line, |line| line.book(now(4, 0)));
+        line.book(now(3, 0)).unwrap();
+        assert!(matches!(line.take_plain(0, 1), Verdict::Wait(_)));
+        assert_writes_nothing(&line, |line| line.book(now(1, 0)));
+        assert_writes_nothing(&line, |line| line.book(Ask::new(0, 1, Patience::Until(SECOND - 1))));
+        // With a hole about that has not been minted, and one that has overflowed.
+        let bookings = [(); 3].map(|()| line.book(Ask::new(0, 1, Patience::Forever)).unwrap());
+        line.give_back(0, &bookings[1]);
+        assert_writes_nothing(&line, |line| line.book(now(1, 0)));
+        assert_writes_nothing(&line, |line| line.book(now(2, SECOND)));
+        // Long after the last lap that anybody has seen.
+        let year = 365 * 86_400 * SECOND;
+        assert_writes_nothing(&line, |line| line.book(now(4, 100 * year)));
+        line.close();
+        assert_writes_nothing(&line, |line| line.book(now(1, year)));
+    }
+
+    #[test]
+    fn nobody_looks_at_the_holes_while_the_bucket_has_tokens() {
+        let line = line(2);
+        let bookings = [(); 2].map(|()| line.book(Ask::new(0, 1, Patience::Forever)).unwrap());
+        line.give_back(0, &bookings[0]);
+        let holes = line.holes.words();
+        assert!(matches!(line.take_plain(SECOND, 1), Verdict::Take(_)));
+        assert_eq!(line.holes.words(), holes);
+    }
+}

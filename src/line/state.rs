@@ -71,6 +71,13 @@ impl State {
         &self.settings.config
     }
 
+    /// Every word of it.
+    #[cfg(all(test, not(paceline_loom)))]
+    pub(crate) fn words(&self) -> Vec<u64> {
+        let words = [&*self.spent, &self.settings.lap].map(|word| word.load(Ordering::SeqCst));
+        words.into_iter().chain(self.config().words()).collect()
+    }
+
     /// The state at one instant. Writes nothing; tries again only when another thread has
     /// finished a change of the configuration or of the lap in between.
     #[inline]

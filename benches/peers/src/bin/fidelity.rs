@@ -115,7 +115,7 @@ fn run(options: &Options) {
         let share = peer.takes_many().then(|| {
             median(runs, || {
                 let heavy = Some(10);
-                Loops { tasks: 11, heavy, rate: 100, burst: 10 }.run(peer, time).share_of_first()
+                Loops { tasks: 11, heavy, rate: 100, burst: 10 }.run(peer, time).share_of_last()
             })
         });
         table.row(vec![
@@ -144,7 +144,7 @@ fn middle(figures: Vec<f64>) -> f64 {
 #[derive(Clone, Copy)]
 struct Loops {
     tasks: u32,
-    /// How many the first of them takes at a time, if not one like the others.
+    /// How many the last of them takes at a time, if not one like the others.
     heavy: Option<u32>,
     rate: u32,
     burst: u32,
@@ -164,7 +164,7 @@ impl Loops {
             let tasks: Vec<_> = (0..self.tasks)
                 .map(|task| {
                     let limiter = Arc::clone(&limiter);
-                    let permits = self.heavy.filter(|_| task == 0).unwrap_or(1);
+                    let permits = self.heavy.filter(|_| task + 1 == self.tasks).unwrap_or(1);
                     let tally = Arc::new(AtomicU64::new(0));
                     let (mine, stalls) = (Arc::clone(&tally), Arc::clone(&stalls));
                     let task = async move {
@@ -247,8 +247,8 @@ impl Served {
         self.total().powi(2) / (squares.max(1.0) * self.permits.len() as f64)
     }
 
-    fn share_of_first(&self) -> f64 {
-        self.permits[0] as f64 / self.total().max(1.0)
+    fn share_of_last(&self) -> f64 {
+        self.permits.last().copied().unwrap_or(0) as f64 / self.total().max(1.0)
     }
 
     fn extreme<'a>(
