@@ -18,6 +18,9 @@ mod report;
 #[path = "line/sizes.rs"]
 mod sizes;
 
+#[path = "peers/src/again.rs"]
+#[allow(dead_code, unreachable_pub, unused_imports, reason = "a room of the peers' package")]
+mod again;
 #[path = "peers/src/measure.rs"]
 #[allow(dead_code, unreachable_pub, unused_imports, reason = "a room of the peers' package")]
 mod measure;

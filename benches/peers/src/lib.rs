@@ -13,7 +13,7 @@
 //!
 //! * [`mod@measure`]: the harness of `speed`. It runs every subject in short rounds, in turn, and
 //!   keeps the samples.
-//! * [`starts`]: several starts of the program, pooled.
+//! * [`starts`]: several starts of the program, pooled; [`again`] starts it.
 //! * [`subjects`]: what is measured, a file for each crate. A new peer is a new file there and a
 //!   line in [`subjects::all`].
 //! * [`awaited`]: the limiters that the other programs await, all built alike; [`options`] and
@@ -22,6 +22,7 @@
 //!
 //! The programs are in `src/bin`.
 
+pub mod again;
 pub mod awaited;
 pub mod measure;
 pub mod options;

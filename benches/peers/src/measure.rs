@@ -21,7 +21,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Kinds of operation: the groups of the table. Only like is compared with like.
+/// Kinds of operation: the groups of the peers' table. Only like is compared with like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// What a limiter cannot do without, alone.
@@ -76,6 +76,17 @@ impl Span {
     pub fn since(start: Instant) -> Self {
         Self { start, end: Instant::now() }
     }
+
+    /// Until now, and so long: for a loop that stops the watch now and then.
+    ///
+    /// # Panics
+    ///
+    /// When the clock does not reach back so far.
+    #[must_use]
+    pub fn lasting(busy: Duration) -> Self {
+        let end = Instant::now();
+        Self { start: end.checked_sub(busy).expect("it began after the clock did"), end }
+    }
 }
 
 /// Lets the threads of one round start together.
@@ -95,6 +106,12 @@ impl Gate {
 
     fn new(parties: usize) -> Self {
         Self { parties, arrived: AtomicUsize::new(0) }
+    }
+
+    /// On how many threads this round is.
+    #[must_use]
+    pub fn parties(&self) -> usize {
+        self.parties
     }
 
     /// Returns once every thread of the round has come here.
@@ -139,9 +156,9 @@ impl Cores {
 type Run = Box<dyn Fn(&Gate, u32) -> Span + Send + Sync>;
 type Check = Box<dyn Fn(u32) -> u32 + Send + Sync>;
 
-/// One line of the table: an operation of one crate.
-pub struct Subject {
-    kind: Kind,
+/// One line of the table: an operation of one crate, in a group `K` of the table.
+pub struct Subject<K = Kind> {
+    kind: K,
     name: &'static str,
     threads: Threads,
     run: Run,
@@ -149,14 +166,14 @@ pub struct Subject {
     strays: u32,
 }
 
-impl Subject {
+impl<K: Copy + fmt::Display> Subject<K> {
     /// An operation of which `as_labelled` says whether it did what the label says.
     ///
     /// The timed loop contains `op` alone. `black_box` looks at its whole outcome: an error that
     /// carries much has to be made, as it would be for a caller who reads it. It looks at it where
     /// it lies, by reference: by value it would copy it first, which nobody does who is granted.
     pub fn sync<T>(
-        kind: Kind,
+        kind: K,
         name: &'static str,
         op: impl Fn() -> T + Copy + Send + Sync + 'static,
         as_labelled: impl Fn(&T) -> bool + Send + Sync + 'static,
@@ -188,7 +205,7 @@ impl Subject {
     /// Tokio's cooperative budget is left on, as it is for everybody: those who respect it go
     /// round the scheduler once in 128 operations, and that is in their figure.
     pub fn future<T, F: Future<Output = T>>(
-        kind: Kind,
+        kind: K,
         name: &'static str,
         op: impl Fn() -> F + Copy + Send + Sync + 'static,
         as_labelled: impl Fn(&T) -> bool + Send + Sync + 'static,
@@ -221,7 +238,7 @@ impl Subject {
     /// A subject that fits neither. `run` warms up, passes the gate, and times its loop; `check`
     /// runs the operation so many times and says how often it did not do what the label says.
     pub fn from_parts(
-        kind: Kind,
+        kind: K,
         name: &'static str,
         threads: Threads,
         run: impl Fn(&Gate, u32) -> Span + Send + Sync + 'static,
@@ -247,7 +264,7 @@ impl Subject {
 
     /// The group it belongs to.
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> K {
         self.kind
     }
 
@@ -264,12 +281,13 @@ impl Subject {
     /// When it does not: the figure would be that of something else.
     pub fn verify(&self) {
         const COUNT: u32 = 2_000;
-        let strays = (self.check)(COUNT);
+        let check = &self.check;
+        let strays = check(COUNT);
         self.judge(strays, COUNT, "one thread");
         if self.threads == Threads::OneAndTwo {
             let strays = thread::scope(|scope| {
-                let other = scope.spawn(|| (self.check)(COUNT));
-                (self.check)(COUNT) + other.join().expect("the other thread's check")
+                let other = scope.spawn(|| check(COUNT));
+                check(COUNT) + other.join().expect("the other thread's check")
             });
             self.judge(strays, 2 * COUNT, "two threads");
         }
@@ -292,19 +310,20 @@ impl Subject {
     /// From the gate to the last one's finish.
     fn two(&self, count: u32, cores: Cores) -> Duration {
         let gate = Gate::new(2);
+        let run = &self.run;
         let (mine, theirs) = thread::scope(|scope| {
             let other = scope.spawn(|| {
                 cores.pin_this_thread(1);
-                (self.run)(&gate, count)
+                run(&gate, count)
             });
-            let mine = (self.run)(&gate, count);
+            let mine = run(&gate, count);
             (mine, other.join().expect("the other thread's loop"))
         });
         mine.end.max(theirs.end) - mine.start.min(theirs.start)
     }
 }
 
-impl fmt::Debug for Subject {
+impl<K: fmt::Debug> fmt::Debug for Subject<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Subject")
             .field("kind", &self.kind)
@@ -409,13 +428,13 @@ impl Series {
 ///
 /// When an operation does not do what its label says, before the rounds or after them.
 #[must_use]
-pub fn measure(subjects: &[Subject], plan: Plan) -> Vec<Samples> {
+pub fn measure<K: Copy + fmt::Display>(subjects: &[Subject<K>], plan: Plan) -> Vec<Samples> {
     let cores = Cores::available();
     for subject in subjects {
         subject.verify();
     }
     cores.pin_this_thread(0);
-    let mut tracks: Vec<Tracks<'_>> =
+    let mut tracks: Vec<_> =
         subjects.iter().map(|subject| Tracks::of(subject, plan, cores)).collect();
     for round in 0..plan.rounds {
         // There and back again, so that nobody always comes after the same one.
@@ -433,16 +452,16 @@ pub fn measure(subjects: &[Subject], plan: Plan) -> Vec<Samples> {
 }
 
 /// A subject with its counts of operations to a round, and its samples so far.
-struct Tracks<'a> {
-    subject: &'a Subject,
+struct Tracks<'a, K> {
+    subject: &'a Subject<K>,
     cores: Cores,
     count_on_one: u32,
     count_on_two: Option<u32>,
     samples: Samples,
 }
 
-impl<'a> Tracks<'a> {
-    fn of(subject: &'a Subject, plan: Plan, cores: Cores) -> Self {
+impl<'a, K: Copy + fmt::Display> Tracks<'a, K> {
+    fn of(subject: &'a Subject<K>, plan: Plan, cores: Cores) -> Self {
         Self {
             subject,
             cores,

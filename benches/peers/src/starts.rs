@@ -4,7 +4,7 @@
 //! A start prints its samples as text, a line for each subject: those on one thread, a bar, those
 //! on two.
 
-use crate::{measure::Samples, process};
+use crate::{again, measure::Samples};
 use std::fmt::Write;
 
 /// Starts this program again with the same arguments and `flag`, which tells it to print
@@ -15,7 +15,7 @@ use std::fmt::Write;
 /// When it cannot be started, fails, or prints something else.
 pub fn once_more(args: &[String], flag: &str) -> Result<Vec<Samples>, String> {
     let args: Vec<String> = args.iter().cloned().chain([flag.to_owned()]).collect();
-    read(&process::once_more(&args)?)
+    read(&again::once_more(&args)?)
 }
 
 /// Adds the rounds of one more start to those before.

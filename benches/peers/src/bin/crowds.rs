@@ -7,6 +7,7 @@
 use governor::{DefaultDirectRateLimiter, Quota};
 use paceline::{Acquire, Limiter, Rate};
 use paceline_peers::{
+    again,
     awaited::{Awaited, Peer},
     measure::{Series, runtime},
     options::Options,
@@ -69,7 +70,7 @@ fn report(options: &Options) -> Result<(), String> {
     );
     println!("{}", loads(options)?);
     let count = if options.quick { "10000" } else { "100000" };
-    println!("{}", process::once_more(&["drop".to_owned(), count.to_owned()])?);
+    println!("{}", again::once_more(&["drop".to_owned(), count.to_owned()])?);
     println!("A limiter without waiters has no task and no timer: nothing runs that could cost.");
     Ok(())
 }
@@ -90,7 +91,7 @@ fn crowds(options: &Options) -> Result<Table, String> {
         for subject in SUBJECTS.into_iter().filter(|subject| options.wants(subject)) {
             let measured = |order: &str| {
                 let args = ["crowd", subject, &count.to_string(), order].map(str::to_owned);
-                let starts = (0..runs).map(|_| numbers(&process::once_more(&args)?));
+                let starts = (0..runs).map(|_| numbers(&again::once_more(&args)?));
                 let starts = starts.collect::<Result<Vec<_>, String>>()?;
                 let column = |place: usize| starts.iter().map(|start| start[place]).collect();
                 Ok::<_, String>([0, 1, 2, 3].map(|place| middle(column(place))))
@@ -114,7 +115,7 @@ fn loads(options: &Options) -> Result<Table, String> {
         }
         let mut args = vec!["load".to_owned(), peer.to_string()];
         args.extend(options.quick.then(|| "--quick".to_owned()));
-        let found = numbers(&process::once_more(&args)?)?;
+        let found = numbers(&again::once_more(&args)?)?;
         table.row(vec![
             format!("  {peer}"),
             format!("{:.0}", found[0]),

@@ -89,9 +89,9 @@ fn run(options: &Options) {
     }
     println!("{table}");
     println!(
-        "Stalls: when no task was given anything for longer than an interval and the slack of\n\
-         {SLACK:?}, what was minted beyond that is lost, as the bound demands. On a busy machine\n\
-         that is the system's doing, and then the sum says what the limiter reached.\n"
+        "Stalls: when no task was given anything for longer than the burst takes to fill and the\n\
+         slack of {SLACK:?}, what was minted beyond that is lost, as the bound demands. On a\n\
+         busy machine that is the system's doing, and then the sum says what the limiter reached.\n"
     );
 
     let time = short(Duration::from_secs(5));
@@ -159,8 +159,8 @@ impl Loops {
             }
             let start = Instant::now();
             let end = start + time;
-            let interval = Duration::from_secs(1) / self.rate;
-            let stalls = Arc::new(Stalls { patience: interval + SLACK, ..Stalls::default() });
+            let fills_in = Duration::from_secs(1) / self.rate * self.burst;
+            let stalls = Arc::new(Stalls { patience: fills_in + SLACK, ..Stalls::default() });
             let tasks: Vec<_> = (0..self.tasks)
                 .map(|task| {
                     let limiter = Arc::clone(&limiter);
