@@ -80,6 +80,9 @@ struct Request<'a> {
     /// The longest wait, and the latest turn, in nanoseconds.
     within: u64,
     before: u64,
+    /// Whether it was served at once. A flag is all that is written then: to replace the stage
+    /// costs a tenth of a ready acquire.
+    served: bool,
 }
 
 pin_project! {
@@ -134,7 +137,8 @@ impl<'a> Acquire<'a> {
 
     #[inline]
     fn new(limiter: Handle<'a>, permits: u32) -> Self {
-        let request = Request { limiter, permits, within: UNBOUNDED, before: UNBOUNDED };
+        let (within, before) = (UNBOUNDED, UNBOUNDED);
+        let request = Request { limiter, permits, within, before, served: false };
         Self { stage: Stage::Fresh { request } }
     }
 
@@ -175,14 +179,16 @@ impl Future for Acquire<'_> {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut stage = self.project().stage;
-        if let StageProjection::Fresh { request } = stage.as_mut().project() {
+        if let StageProjection::Fresh { request: request @ Request { served: false, .. } } =
+            stage.as_mut().project()
+        {
             // A task that acquires in a loop and never has to wait lets others run all the same.
             if !coop::has_budget_remaining() {
                 return spend_budget(cx).map(|()| unreachable!("there was none"));
             }
             let now = request.limiter.now();
             if request.take_at_once(now) {
-                stage.set(Stage::Finished);
+                request.served = true;
                 let _ = spend_budget(cx);
                 return Poll::Ready(Ok(Duration::ZERO));
             }
@@ -221,7 +227,7 @@ impl Stage<'_> {
         else {
             unreachable!("books once")
         };
-        let Request { limiter, permits, within, before } = request;
+        let Request { limiter, permits, within, before, served: _ } = request;
         let until = now.saturating_add(within.min(limiter.max_wait())).min(before);
         let terms = Terms { began: now, until };
         // A place is taken before the turn: nobody books who may not wait. Who has none may still

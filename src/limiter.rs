@@ -137,6 +137,7 @@ impl Limiter {
     /// assert_eq!(refused.retry_after(), Some(Duration::from_millis(250)));
     /// # }
     /// ```
+    #[inline]
     pub fn try_acquire(&self) -> Result<(), TryAcquireError> {
         self.try_acquire_many(1)
     }
@@ -147,6 +148,7 @@ impl Limiter {
     ///
     /// [`TryAcquireError::Limited`] if they are not there, which says when they will be;
     /// [`ExceedsBurst`](TryAcquireError::ExceedsBurst) or [`Closed`](TryAcquireError::Closed).
+    #[inline]
     pub fn try_acquire_many(&self, n: u32) -> Result<(), TryAcquireError> {
         self.try_at(n, self.now())
     }
@@ -192,6 +194,7 @@ impl Limiter {
     /// # Cancel safety
     ///
     /// It may be dropped at any time; nothing is lost and nothing is given twice.
+    #[inline]
     pub fn acquire(&self) -> Acquire<'_> {
         self.acquire_many(1)
     }
@@ -201,6 +204,7 @@ impl Limiter {
     /// # Cancel safety
     ///
     /// It may be dropped at any time; nothing is lost and nothing is given twice.
+    #[inline]
     pub fn acquire_many(&self, n: u32) -> Acquire<'_> {
         Acquire::borrowed(self, n)
     }
