@@ -1,4 +1,5 @@
 //! Those who wait: they hear of every change, oversleeping costs nothing, and places are bounded.
+#![expect(clippy::float_cmp, reason = "whole and half tokens are exact")]
 
 use paceline::{Acquire, AcquireError, Limiter, Rate};
 use proptest::prelude::*;
@@ -320,7 +321,7 @@ async fn check_slack(burst: u32, slack: u64, steps: Vec<Step>) -> Result<(), Tes
     for step in steps {
         match step {
             Step::Acquire(n) => {
-                waiting.push((n.min(burst), Box::pin(limiter.acquire_many(n.min(burst)))))
+                waiting.push((n.min(burst), Box::pin(limiter.acquire_many(n.min(burst)))));
             }
             Step::Poll => {}
             Step::Give(one) => {
@@ -409,7 +410,7 @@ async fn a_wait_beyond_the_longest_is_refused_at_once_and_says_by_how_much() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_was_not_used_is_free_again_as_far_as_it_has_not_overflowed() {
-    for (late, back) in [(0, 3), (1_000, 3), (2_000, 2), (3_000, 1), (4_000, 0)] {
+    for (late, back) in [(0, 3_u8), (1_000, 3), (2_000, 2), (3_000, 1), (4_000, 0)] {
         let limiter = Limiter::new(Rate::per_second(1), 4);
         limiter.try_acquire_many(4).unwrap();
         let turn = limiter.reserve_many(3).unwrap();
@@ -420,7 +421,7 @@ async fn a_turn_that_was_not_used_is_free_again_as_far_as_it_has_not_overflowed(
         turn.refund();
         assert_eq!((limiter.tokens() - before).round(), f64::from(back), "{late} ms late");
         let taken = (0..9).filter(|_| limiter.try_acquire().is_ok()).count();
-        assert_eq!(taken, back as usize, "{late} ms late");
+        assert_eq!(taken, usize::from(back), "{late} ms late");
     }
 }
 

@@ -187,18 +187,15 @@ impl Model {
     /// Takes what is free from `start` to `end`, of a hole or of the tail.
     fn take(&mut self, start: i128, end: i128) {
         let hole = self.holes.range(..=start).next_back().map(|(start, end)| (*start, *end));
-        match hole.filter(|(_, hole_end)| *hole_end > start) {
-            Some((hole_start, hole_end)) => {
-                self.holes.remove(&hole_start);
-                self.overflowed += start - hole_start;
-                if hole_end > end {
-                    self.holes.insert(end, hole_end);
-                }
+        if let Some((hole_start, hole_end)) = hole.filter(|(_, hole_end)| *hole_end > start) {
+            self.holes.remove(&hole_start);
+            self.overflowed += start - hole_start;
+            if hole_end > end {
+                self.holes.insert(end, hole_end);
             }
-            None => {
-                self.overflowed += start - self.spent;
-                self.spent = end;
-            }
+        } else {
+            self.overflowed += start - self.spent;
+            self.spent = end;
         }
     }
 
