@@ -15,7 +15,7 @@ mod settings;
 mod tail;
 mod waiting;
 
-use crate::line::{Ask, Booking, Bounds, Line, Patience};
+use crate::line::{Ask, Booking, Bounds, Line, Patience, Verdict};
 use crate::rate::Rate;
 use loom::sync::Arc;
 use loom::thread;
@@ -77,6 +77,11 @@ fn book(line: &Line, now: u64, tokens: u32) -> Booking {
     line.book(Ask::new(now, tokens, Patience::Forever)).expect("there is room")
 }
 
+/// Tries as `Limiter::try_acquire` does: by the fast path, and in full if that is not clear.
 fn take(line: &Line, now: u64, tokens: u32) -> Option<Booking> {
-    line.book(Ask::new(now, tokens, Patience::Until(now))).ok()
+    match line.take_plain(now, tokens) {
+        Verdict::Take(end) => Some(line.taken(end, tokens)),
+        Verdict::Wait(_) => None,
+        Verdict::Unclear => line.book(Ask::new(now, tokens, Patience::Until(now))).ok(),
+    }
 }
