@@ -76,6 +76,9 @@ impl Holes {
     /// position that has not.
     pub(crate) fn sweep(&self, alive_from: Position, most: usize) {
         for _ in 0..most {
+            if !self.are_about() {
+                return;
+            }
             let Some((start, _)) = self.map.first().filter(|(_, end)| *end <= alive_from) else {
                 return;
             };
