@@ -102,7 +102,7 @@ impl Builder {
     ///
     /// Tokio's timer works in whole milliseconds, and wakes a task a millisecond or more after its
     /// turn. Without slack, what is minted meanwhile beyond the burst is lost: a task that loops
-    /// with a burst of 1 then reaches 0.90 of 100/s, 0.47 of 1000/s and 0.08 of 10 000/s. With it,
+    /// with a burst of 1 then reaches 0.89 of 100/s, 0.47 of 1000/s and 0.08 of 10 000/s. With it,
     /// what was minted while somebody overslept is used by those who acquire next.
     ///
     /// With slack, those who `acquire` use at most `burst + rate * (w + slack)` permits in a
