@@ -2,10 +2,11 @@
 
 use crate::error::AcquireError;
 use crate::limiter::Limiter;
-use crate::line::{Booking, Outlook, Patience, Refusal, Verdict};
+use crate::line::{Outlook, Patience, Refusal};
 use crate::observe;
 use crate::sleep::{Look, Sleeper};
 use crate::time::nanos;
+use crate::turns::Turns;
 use pin_project_lite::pin_project;
 use std::ops::Deref;
 use std::pin::{Pin, pin};
@@ -55,9 +56,9 @@ pin_project! {
     /// ```
     #[derive(Debug)]
     #[must_use = "futures do nothing unless you `.await` or poll them"]
-    pub struct Acquire<'a> {
+    pub struct Acquire<'a, L: Turns = Limiter> {
         #[pin]
-        stage: Stage<'a>,
+        stage: Stage<'a, L>,
     }
 }
 
@@ -65,17 +66,17 @@ pin_project! {
     #[project = StageProjection]
     #[project_replace = StageReplaced]
     #[derive(Debug)]
-    enum Stage<'a> {
-        Fresh { request: Request<'a> },
-        Waiting { #[pin] waiting: Waiting<'a> },
+    enum Stage<'a, L: Turns> {
+        Fresh { request: Request<'a, L> },
+        Waiting { #[pin] waiting: Waiting<'a, L> },
         Finished,
     }
 }
 
 /// What was asked for.
 #[derive(Debug)]
-struct Request<'a> {
-    limiter: Handle<'a>,
+struct Request<'a, L> {
+    limiter: Handle<'a, L>,
     permits: u32,
     /// The longest wait, and the latest turn, in nanoseconds.
     within: u64,
@@ -88,40 +89,40 @@ struct Request<'a> {
 pin_project! {
     /// Holds a turn and a place among those who wait, and gives both back when dropped.
     #[derive(Debug)]
-    struct Waiting<'a> {
-        limiter: Handle<'a>,
+    struct Waiting<'a, L: Turns> {
+        limiter: Handle<'a, L>,
         terms: Terms,
         // None once it was used.
-        booking: Option<Booking>,
+        booking: Option<L::Booking>,
         // None until it is polled.
         #[pin]
         sleeper: Option<Sleeper>,
     }
 
-    impl PinnedDrop for Waiting<'_> {
+    impl<L: Turns> PinnedDrop for Waiting<'_, L> {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             if let Some(booking) = this.booking.take() {
-                let line = this.limiter.line();
-                line.give_back(this.limiter.now(), &booking);
-                observe::wait_cancelled(|| line.tokens_in(&booking));
+                let limiter: &L = this.limiter;
+                limiter.give_back(limiter.waiters().time.now(), &booking);
+                observe::wait_cancelled(|| limiter.permits_of(&booking));
             }
-            this.limiter.queue().leave();
+            this.limiter.waiters().queue.leave();
         }
     }
 }
 
 #[derive(Debug)]
-enum Handle<'a> {
-    Borrowed(&'a Limiter),
-    Owned(Arc<Limiter>),
+enum Handle<'a, L> {
+    Borrowed(&'a L),
+    Owned(Arc<L>),
 }
 
-impl Deref for Handle<'_> {
-    type Target = Limiter;
+impl<L> Deref for Handle<'_, L> {
+    type Target = L;
 
     #[inline]
-    fn deref(&self) -> &Limiter {
+    fn deref(&self) -> &L {
         match self {
             Self::Borrowed(limiter) => limiter,
             Self::Owned(limiter) => limiter,
@@ -129,14 +130,15 @@ impl Deref for Handle<'_> {
     }
 }
 
-impl<'a> Acquire<'a> {
+#[expect(private_bounds, reason = "only this crate's limiters can be awaited by it")]
+impl<'a, L: Turns> Acquire<'a, L> {
     #[inline]
-    pub(crate) fn borrowed(limiter: &'a Limiter, permits: u32) -> Self {
+    pub(crate) fn borrowed(limiter: &'a L, permits: u32) -> Self {
         Self::new(Handle::Borrowed(limiter), permits)
     }
 
     #[inline]
-    fn new(limiter: Handle<'a>, permits: u32) -> Self {
+    fn new(limiter: Handle<'a, L>, permits: u32) -> Self {
         let (within, before) = (UNBOUNDED, UNBOUNDED);
         let request = Request { limiter, permits, within, before, served: false };
         Self { stage: Stage::Fresh { request } }
@@ -161,19 +163,20 @@ impl<'a> Acquire<'a> {
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub fn before(mut self, deadline: Instant) -> Self {
         if let Stage::Fresh { request } = &mut self.stage {
-            request.before = request.before.min(request.limiter.time().nanos(deadline));
+            request.before = request.before.min(request.limiter.waiters().time.nanos(deadline));
         }
         self
     }
 }
 
-impl Acquire<'static> {
-    pub(crate) fn owned(limiter: Arc<Limiter>, permits: u32) -> Self {
+#[expect(private_bounds, reason = "only this crate's limiters can be awaited by it")]
+impl<L: Turns> Acquire<'static, L> {
+    pub(crate) fn owned(limiter: Arc<L>, permits: u32) -> Self {
         Self::new(Handle::Owned(limiter), permits)
     }
 }
 
-impl Future for Acquire<'_> {
+impl<L: Turns> Future for Acquire<'_, L> {
     type Output = Result<Duration, AcquireError>;
 
     // Without it a program that awaits in two places calls it, and a ready acquire costs a tenth
@@ -189,12 +192,14 @@ impl Future for Acquire<'_> {
             if !coop::has_budget_remaining() {
                 return spend_budget(cx).map(|()| unreachable!("there was none"));
             }
-            let now = request.limiter.now();
-            if request.take_at_once(now) {
-                request.served = true;
-                let _ = spend_budget(cx);
-                return Poll::Ready(Ok(Duration::ZERO));
-            }
+            let now = match request.limiter.take_at_once(request.permits, request.before) {
+                Ok(()) => {
+                    request.served = true;
+                    let _ = spend_budget(cx);
+                    return Poll::Ready(Ok(Duration::ZERO));
+                }
+                Err(now) => now,
+            };
             if let Some(outcome) = stage.as_mut().book(now) {
                 let _ = spend_budget(cx);
                 return Poll::Ready(outcome);
@@ -213,16 +218,7 @@ fn spend_budget(cx: &mut Context<'_>) -> Poll<()> {
     pin!(coop::consume_budget()).poll(cx)
 }
 
-impl Request<'_> {
-    /// Takes what it asks for if it can have it now, which is the fast path.
-    #[inline]
-    fn take_at_once(&self, now: u64) -> bool {
-        self.before >= now
-            && matches!(self.limiter.line().take_plain_or_wait(now, self.permits), Verdict::Take(_))
-    }
-}
-
-impl Stage<'_> {
+impl<L: Turns> Stage<'_, L> {
     /// From fresh to waiting; or to finished, and then with this outcome.
     #[cold]
     fn book(mut self: Pin<&mut Self>, now: u64) -> Option<Result<Duration, AcquireError>> {
@@ -231,18 +227,19 @@ impl Stage<'_> {
             unreachable!("books once")
         };
         let Request { limiter, permits, within, before, served: _ } = request;
-        let until = now.saturating_add(within.min(limiter.max_wait())).min(before);
+        let waiters = limiter.waiters();
+        let until = now.saturating_add(within.min(waiters.max_wait)).min(before);
         let terms = Terms { began: now, until };
         // A place is taken before the turn: nobody books who may not wait. Who has none may still
         // be served at once.
-        let may_wait = limiter.queue().enter();
+        let may_wait = waiters.queue.enter();
         let patience = patience(if may_wait { until } else { until.min(now) });
-        let outcome = match limiter.line().book_to_wait(now, permits, patience) {
+        let outcome = match limiter.book(now, permits, patience) {
             // Without a limit nothing is booked, and so nobody has looked at the deadline.
-            Ok(booking) if booking.is_immediate() && until < now && permits > 0 => {
+            Ok(booking) if limiter.is_immediate(&booking) && until < now && permits > 0 => {
                 Err(terms.too_late(permits, Some(now)))
             }
-            Ok(booking) if booking.is_immediate() => Ok(Duration::ZERO),
+            Ok(booking) if limiter.is_immediate(&booking) => Ok(Duration::ZERO),
             Ok(booking) => {
                 observe::wait_began(permits);
                 let booking = Some(booking);
@@ -252,12 +249,12 @@ impl Stage<'_> {
                 return None;
             }
             Err(Refusal::Late(_)) if !may_wait && until >= now => {
-                Err(AcquireError::QueueFull { max_waiters: limiter.queue().places() })
+                Err(AcquireError::QueueFull { max_waiters: waiters.queue.places() })
             }
-            Err(refusal) => Err(terms.refused(&limiter, permits, now, refusal)),
+            Err(refusal) => Err(terms.refused(permits, now, refusal)),
         };
         if may_wait {
-            limiter.queue().leave();
+            limiter.waiters().queue.leave();
         }
         Some(outcome)
     }
@@ -276,23 +273,24 @@ impl Stage<'_> {
     }
 }
 
-impl Future for Waiting<'_> {
+impl<L: Turns> Future for Waiting<'_, L> {
     type Output = Result<Duration, AcquireError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        let limiter: &Limiter = this.limiter;
+        let limiter: &L = this.limiter;
         if this.sleeper.is_none() {
             // Made when the turn is held already, since it panics outside of a runtime.
-            this.sleeper.set(Some(Sleeper::new(limiter)));
+            this.sleeper.set(Some(Sleeper::new(limiter.waiters())));
         }
         let Some(sleeper) = this.sleeper.as_pin_mut() else { unreachable!("made above") };
         let (terms, held) = (*this.terms, this.booking);
-        let outcome = ready!(sleeper.poll(cx, limiter, |now| look(limiter, terms, held, now)));
+        let waiters = limiter.waiters();
+        let outcome = ready!(sleeper.poll(cx, waiters, |now| look(limiter, terms, held, now)));
         if let Err(error) = &outcome {
             observe::wait_refused(error);
             if let Some(booking) = held.take() {
-                limiter.line().give_back(limiter.now(), &booking);
+                limiter.give_back(waiters.time.now(), &booking);
             }
         }
         Poll::Ready(outcome)
@@ -300,43 +298,41 @@ impl Future for Waiting<'_> {
 }
 
 /// What one who waits finds at `now`. If its turn has come, the permits are used.
-fn look(
-    limiter: &Limiter,
+fn look<L: Turns>(
+    limiter: &L,
     terms: Terms,
-    held: &mut Option<Booking>,
+    held: &mut Option<L::Booking>,
     now: u64,
 ) -> Look<Result<Duration, AcquireError>> {
-    let line = limiter.line();
     let Some(booking) = held else { unreachable!("it waits for something") };
-    match line.look(now, booking) {
+    let permits = limiter.permits_of(booking);
+    match limiter.look(now, booking) {
         Outlook::Wait(Some(turn)) if turn <= terms.until => Look::Wait(Some(turn)),
         Outlook::Wait(None) if terms.until == UNBOUNDED => Look::Wait(None),
-        Outlook::Wait(turn) => Look::Done(Err(terms.too_late(line.tokens_in(booking), turn))),
+        Outlook::Wait(turn) => Look::Done(Err(terms.too_late(permits, turn))),
         Outlook::ExceedsBurst { burst } => {
-            let permits = line.tokens_in(booking);
-            Look::Done(Err(terms.refused(limiter, permits, now, Refusal::ExceedsBurst { burst })))
+            Look::Done(Err(AcquireError::ExceedsBurst { requested: permits, burst }))
         }
         Outlook::Closed => Look::Done(Err(AcquireError::Closed)),
         Outlook::Turn { late, overflown } => {
             // It is not late by more than it has waited: a change can put a turn into the past.
-            line.woke(now, late.min(now.saturating_sub(terms.began)));
+            limiter.woke(now, late.min(now.saturating_sub(terms.began)));
             if overflown {
-                let permits = line.tokens_in(booking);
-                line.give_back(now, booking);
+                limiter.give_back(now, booking);
                 *held = None;
-                match line.book_to_wait(now, permits, patience(terms.until)) {
+                match limiter.book(now, permits, patience(terms.until)) {
                     Ok(again) => *held = Some(again),
                     Err(refusal) => {
-                        return Look::Done(Err(terms.refused(limiter, permits, now, refusal)));
+                        return Look::Done(Err(terms.refused(permits, now, refusal)));
                     }
                 }
-                if let Some(again) = held.as_ref().filter(|again| !again.is_immediate()) {
-                    return Look::Wait(line.due(again));
+                if let Some(again) = held.as_ref().filter(|again| !limiter.is_immediate(again)) {
+                    return Look::Wait(limiter.due(again));
                 }
             }
             let waited = Duration::from_nanos(now.saturating_sub(terms.began));
-            let used = held.take();
-            observe::wait_ended(|| used.as_ref().map_or(0, |used| line.tokens_in(used)), waited);
+            *held = None;
+            observe::wait_ended(permits, waited);
             Look::Done(Ok(waited))
         }
     }
@@ -351,18 +347,10 @@ struct Terms {
 
 impl Terms {
     #[cold]
-    fn refused(
-        self,
-        limiter: &Limiter,
-        requested: u32,
-        now: u64,
-        refusal: Refusal,
-    ) -> AcquireError {
+    fn refused(self, requested: u32, now: u64, refusal: Refusal) -> AcquireError {
         match refusal {
             Refusal::Closed => AcquireError::Closed,
-            Refusal::ExceedsBurst { burst } => {
-                AcquireError::ExceedsBurst { requested, burst: limiter.line().tokens_of(burst) }
-            }
+            Refusal::ExceedsBurst { burst } => AcquireError::ExceedsBurst { requested, burst },
             Refusal::Late(turn) => {
                 self.too_late(requested, turn.wait().map(|wait| now.saturating_add(wait)))
             }

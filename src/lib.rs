@@ -84,8 +84,10 @@ mod queue;
 mod rate;
 mod reservation;
 mod sleep;
+mod striped;
 mod sync;
 mod time;
+mod turns;
 
 #[cfg(all(test, paceline_loom))]
 #[path = "../loom-tests/mod.rs"]
@@ -99,3 +101,5 @@ pub use error::{
 pub use limiter::Limiter;
 pub use rate::Rate;
 pub use reservation::Reservation;
+pub use striped::Striped;
+pub use time::Clock;

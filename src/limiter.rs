@@ -3,16 +3,15 @@
 use crate::acquire::Acquire;
 use crate::builder::{Builder, USUAL_SLACK};
 use crate::error::{Limited, RangeError, ReserveError, TryAcquireError};
-use crate::line::{Ask, Booking, Bounds, Line, Patience, Refusal, Verdict};
+use crate::line::{Ask, Booking, Bounds, Line, Outlook, Patience, Refusal, Verdict};
 use crate::observe;
-use crate::queue::Queue;
 use crate::rate::Rate;
 use crate::reservation::Reservation;
-use crate::time::{Timeline, nanos};
+use crate::time::nanos;
+use crate::turns::{Turns, Waiters};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// A rate limiter: permits are minted at a [`Rate`], and up to `burst` of them are kept for when
@@ -68,12 +67,7 @@ use tokio::time::Instant;
 /// else. A task that sleeps uses Tokio's timer, which locks inside for an instant.
 pub struct Limiter {
     line: Line,
-    time: Timeline,
-    /// The longest that an `acquire` may wait, in nanoseconds.
-    max_wait: u64,
-    queue: Queue,
-    /// Tells those who wait of every change of the settings.
-    changed: Arc<Notify>,
+    waiters: Waiters,
 }
 
 impl Limiter {
@@ -95,7 +89,7 @@ impl Limiter {
     pub fn new(rate: Rate, burst: u32) -> Self {
         let bounds = Bounds::usual(rate, burst);
         let line = Line::new(rate, burst, burst, bounds, nanos(USUAL_SLACK));
-        Self::build(line, u64::MAX, Queue::new(Queue::UNBOUNDED))
+        Self::build(line, Waiters::default())
     }
 
     /// A limiter of which more is said than its rate and burst.
@@ -112,9 +106,8 @@ impl Limiter {
         Builder::new(rate)
     }
 
-    pub(crate) fn build(line: Line, max_wait: u64, queue: Queue) -> Self {
-        let changed = Arc::new(Notify::new());
-        Self { line, time: Timeline::new(), max_wait, queue, changed }
+    pub(crate) fn build(line: Line, waiters: Waiters) -> Self {
+        Self { line, waiters }
     }
 
     /// Takes a permit if there is one now.
@@ -160,11 +153,11 @@ impl Limiter {
     /// [`TryAcquireError::Limited`] if they are not there, which says when they will be;
     /// [`ExceedsBurst`](TryAcquireError::ExceedsBurst) or [`Closed`](TryAcquireError::Closed).
     pub fn try_acquire_many_at(&self, n: u32, now: Instant) -> Result<(), TryAcquireError> {
-        self.try_at(n, self.time.nanos(now))
+        self.try_at(n, self.waiters.time.nanos(now))
     }
 
     #[inline]
-    fn try_at(&self, n: u32, now: u64) -> Result<(), TryAcquireError> {
+    pub(crate) fn try_at(&self, n: u32, now: u64) -> Result<(), TryAcquireError> {
         match self.line.take_plain(now, n) {
             Verdict::Take(_) => Ok(()),
             Verdict::Wait(turn) => Err(TryAcquireError::Limited(Limited::new(n, turn))),
@@ -177,10 +170,9 @@ impl Limiter {
         match self.line.book(Ask::new(now, n, Patience::Until(now))) {
             Ok(_) => Ok(()),
             Err(Refusal::Late(turn)) => Err(TryAcquireError::Limited(Limited::new(n, turn))),
-            Err(Refusal::ExceedsBurst { burst }) => Err(TryAcquireError::ExceedsBurst {
-                requested: n,
-                burst: self.line.tokens_of(burst),
-            }),
+            Err(Refusal::ExceedsBurst { burst }) => {
+                Err(TryAcquireError::ExceedsBurst { requested: n, burst })
+            }
             Err(Refusal::Closed) => Err(TryAcquireError::Closed),
             Err(Refusal::NoRoom) => unreachable!("what can be had now has room"),
         }
@@ -272,14 +264,14 @@ impl Limiter {
     /// [`ReserveError::ExceedsBurst`], [`DebtTooLarge`](ReserveError::DebtTooLarge) or
     /// [`Closed`](ReserveError::Closed).
     pub fn reserve_many_at(&self, n: u32, now: Instant) -> Result<Reservation<'_>, ReserveError> {
-        self.reserve_at(n, self.time.nanos(now))
+        self.reserve_at(n, self.waiters.time.nanos(now))
     }
 
     fn reserve_at(&self, n: u32, now: u64) -> Result<Reservation<'_>, ReserveError> {
         match self.line.book(Ask::new(now, n, Patience::Forever)) {
             Ok(booking) => Ok(Reservation::new(self, booking, n, now)),
             Err(Refusal::ExceedsBurst { burst }) => {
-                Err(ReserveError::ExceedsBurst { requested: n, burst: self.line.tokens_of(burst) })
+                Err(ReserveError::ExceedsBurst { requested: n, burst })
             }
             Err(Refusal::NoRoom) => Err(ReserveError::DebtTooLarge { requested: n }),
             Err(Refusal::Closed) => Err(ReserveError::Closed),
@@ -308,7 +300,7 @@ impl Limiter {
     /// [`RangeError::RateExceedsMax`], and nothing changes, beyond what it was built for:
     /// [`Builder::max_rate`]. [`Rate::UNLIMITED`] is within every limiter's reach.
     pub fn set_rate_at(&self, rate: Rate, now: Instant) -> Result<(), RangeError> {
-        self.set_rate_from(rate, self.time.nanos(now))
+        self.set_rate_from(rate, self.waiters.time.nanos(now))
     }
 
     fn set_rate_from(&self, rate: Rate, now: u64) -> Result<(), RangeError> {
@@ -316,7 +308,7 @@ impl Limiter {
             .set_rate(now, rate)
             .map_err(|Bounds { rate: max, .. }| RangeError::RateExceedsMax { rate, max })?;
         observe::rate_set(rate);
-        self.changed.notify_waiters();
+        self.waiters.changed.notify_waiters();
         Ok(())
     }
 
@@ -341,7 +333,7 @@ impl Limiter {
     /// [`RangeError::BurstExceedsMax`], and nothing changes, beyond what it was built for:
     /// [`Builder::max_burst`].
     pub fn set_burst_at(&self, burst: u32, now: Instant) -> Result<(), RangeError> {
-        self.set_burst_from(burst, self.time.nanos(now))
+        self.set_burst_from(burst, self.waiters.time.nanos(now))
     }
 
     fn set_burst_from(&self, burst: u32, now: u64) -> Result<(), RangeError> {
@@ -349,7 +341,7 @@ impl Limiter {
             .set_burst(now, burst)
             .map_err(|Bounds { burst: max, .. }| RangeError::BurstExceedsMax { burst, max })?;
         observe::burst_set(burst);
-        self.changed.notify_waiters();
+        self.waiters.changed.notify_waiters();
         Ok(())
     }
 
@@ -380,14 +372,14 @@ impl Limiter {
 
     /// As [`pause_until`](Self::pause_until), at the time `now`.
     pub fn pause_until_at(&self, until: Instant, now: Instant) {
-        self.pause_from(until, self.time.nanos(now));
+        self.pause_from(until, self.waiters.time.nanos(now));
     }
 
     fn pause_from(&self, until: Instant, now: u64) {
-        let until = self.time.nanos(until);
+        let until = self.waiters.time.nanos(until);
         self.line.pause_until(now, until);
         observe::paused(Duration::from_nanos(until.saturating_sub(now)));
-        self.changed.notify_waiters();
+        self.waiters.changed.notify_waiters();
     }
 
     /// Ends a pause now. Does nothing if there is none.
@@ -398,13 +390,13 @@ impl Limiter {
     /// As [`resume`](Self::resume), at the time `now`; if that lies before the pause, at its
     /// beginning.
     pub fn resume_at(&self, now: Instant) {
-        self.resume_from(self.time.nanos(now));
+        self.resume_from(self.waiters.time.nanos(now));
     }
 
     fn resume_from(&self, now: u64) {
         self.line.resume(now);
         observe::resumed();
-        self.changed.notify_waiters();
+        self.waiters.changed.notify_waiters();
     }
 
     /// Closes the limiter for good: every request is refused, and all who wait are let go with
@@ -412,7 +404,7 @@ impl Limiter {
     pub fn close(&self) {
         self.line.close();
         observe::closed();
-        self.changed.notify_waiters();
+        self.waiters.changed.notify_waiters();
     }
 
     /// Whether the limiter is closed.
@@ -444,36 +436,64 @@ impl Limiter {
     /// As [`tokens`](Self::tokens), at the time `now`.
     #[must_use]
     pub fn tokens_at(&self, now: Instant) -> f64 {
-        self.line.tokens(self.time.nanos(now))
+        self.line.tokens(self.waiters.time.nanos(now))
     }
 
     pub(crate) fn line(&self) -> &Line {
         &self.line
     }
 
-    pub(crate) fn time(&self) -> Timeline {
-        self.time
+    #[inline]
+    pub(crate) fn now(&self) -> u64 {
+        self.waiters.time.now()
+    }
+}
+
+impl Turns for Limiter {
+    type Booking = Booking;
+
+    fn waiters(&self) -> &Waiters {
+        &self.waiters
     }
 
     #[inline]
-    pub(crate) fn now(&self) -> u64 {
-        self.time.now()
+    fn take_at_once(&self, permits: u32, before: u64) -> Result<(), u64> {
+        let now = self.now();
+        if before < now {
+            return Err(now);
+        }
+        match self.line.take_plain_or_wait(now, permits) {
+            Verdict::Take(_) => Ok(()),
+            _ => Err(now),
+        }
     }
 
-    pub(crate) fn max_wait(&self) -> u64 {
-        self.max_wait
+    fn book(&self, now: u64, permits: u32, patience: Patience) -> Result<Booking, Refusal> {
+        self.line.book_to_wait(now, permits, patience)
     }
 
-    pub(crate) fn queue(&self) -> &Queue {
-        &self.queue
+    fn is_immediate(&self, booking: &Booking) -> bool {
+        booking.is_immediate()
     }
 
-    pub(crate) fn changed(&self) -> &Arc<Notify> {
-        &self.changed
+    fn permits_of(&self, booking: &Booking) -> u32 {
+        self.line.tokens_in(booking)
     }
 
-    pub(crate) fn due(&self, booking: &Booking) -> Option<u64> {
+    fn due(&self, booking: &Booking) -> Option<u64> {
         self.line.due(booking)
+    }
+
+    fn look(&self, now: u64, booking: &Booking) -> Outlook {
+        self.line.look(now, booking)
+    }
+
+    fn woke(&self, now: u64, late: u64) {
+        self.line.woke(now, late);
+    }
+
+    fn give_back(&self, now: u64, booking: &Booking) {
+        self.line.give_back(now, booking);
     }
 }
 

@@ -17,8 +17,7 @@ mod events {
         event!(name: "wait.began", target: TARGET, Level::TRACE, permits);
     }
 
-    pub(crate) fn wait_ended(permits: impl FnOnce() -> u32, waited: Duration) {
-        let permits = permits();
+    pub(crate) fn wait_ended(permits: u32, waited: Duration) {
         event!(name: "wait.ended", target: TARGET, Level::TRACE, permits, ?waited);
     }
 
@@ -59,7 +58,7 @@ mod events {
     use std::time::Duration;
 
     pub(crate) fn wait_began(_permits: u32) {}
-    pub(crate) fn wait_ended(_permits: impl FnOnce() -> u32, _waited: Duration) {}
+    pub(crate) fn wait_ended(_permits: u32, _waited: Duration) {}
     pub(crate) fn wait_refused(_error: &AcquireError) {}
     pub(crate) fn wait_cancelled(_permits: impl FnOnce() -> u32) {}
     pub(crate) fn rate_set(_rate: Rate) {}

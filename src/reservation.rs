@@ -4,6 +4,7 @@ use crate::error::AcquireError;
 use crate::limiter::Limiter;
 use crate::line::Booking;
 use crate::sleep::{Look, Sleeper};
+use crate::turns::Turns;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::time::Duration;
@@ -73,7 +74,7 @@ impl<'a> Reservation<'a> {
     /// As [`delay`](Self::delay), from the time `now`.
     #[must_use]
     pub fn delay_from(&self, now: Instant) -> Duration {
-        self.delay_at(self.limiter.time().nanos(now))
+        self.delay_at(self.limiter.waiters().time.nanos(now))
     }
 
     fn delay_at(&self, now: u64) -> Duration {
@@ -84,7 +85,7 @@ impl<'a> Reservation<'a> {
     /// clock can tell.
     #[must_use]
     pub fn ready_at(&self) -> Option<Instant> {
-        self.limiter.time().instant(self.turn()?)
+        self.limiter.waiters().time.instant(self.turn()?)
     }
 
     /// How many permits it holds.
@@ -104,7 +105,7 @@ impl<'a> Reservation<'a> {
 
     /// As [`cancel`](Self::cancel), at the time `now`.
     pub fn cancel_at(self, now: Instant) {
-        let now = self.limiter.time().nanos(now);
+        let now = self.limiter.waiters().time.nanos(now);
         self.cancel_from(now);
     }
 
@@ -143,7 +144,7 @@ impl<'a> Reservation<'a> {
 
     /// As [`refund`](Self::refund), at the time `now`.
     pub fn refund_at(self, now: Instant) {
-        let now = self.limiter.time().nanos(now);
+        let now = self.limiter.waiters().time.nanos(now);
         self.limiter.line().give_back(now, &self.booking);
     }
 
@@ -175,7 +176,7 @@ impl<'a> Reservation<'a> {
         if let Look::Done(outcome) = look(self.limiter.now()) {
             return outcome;
         }
-        let mut sleeper = pin!(Sleeper::new(self.limiter));
-        poll_fn(|cx| sleeper.as_mut().poll(cx, self.limiter, look)).await
+        let mut sleeper = pin!(Sleeper::new(self.limiter.waiters()));
+        poll_fn(|cx| sleeper.as_mut().poll(cx, self.limiter.waiters(), look)).await
     }
 }

@@ -1,16 +1,17 @@
-//! Waiting for a turn: the one way in which anything here sleeps.
+//! Waiting for a turn: the one way in which anything here waits.
 //!
-//! Each who waits has a timer of its own, so one that is not polled again delays nobody. All of
+//! Each who waits sleeps on a timer of its own, so one that is not polled again delays nobody. All of
 //! them listen to the limiter's one [`Notify`](tokio::sync::Notify), which tells of every change
 //! of the settings: then each looks again when its turn comes by the present clock.
 
-use crate::limiter::Limiter;
+use crate::turns::Waiters;
 use pin_project_lite::pin_project;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::sync::futures::OwnedNotified;
+use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// As good as never, and within what every platform's clock can tell.
@@ -21,6 +22,29 @@ pub(crate) enum Look<T> {
     Done(T),
     /// To be asked again at this time of the limiter, or if anything changes; `None` is never.
     Wait(Option<u64>),
+}
+
+/// How one who waits passes the time.
+enum Nap {
+    /// By the timer until then; `None` is never.
+    Until(Option<u64>),
+    /// By letting others run.
+    Yield,
+}
+
+impl Waiters {
+    /// What to do at `now` when the turn comes then.
+    ///
+    /// A clock that stands still is paused, and does not move before everybody sleeps.
+    fn nap(&self, now: u64, turn: Option<u64>) -> Nap {
+        match (turn, self.precise) {
+            (Some(turn), Some(margin)) if now < turn.saturating_sub(margin) => {
+                Nap::Until(Some(turn - margin))
+            }
+            (Some(_), Some(_)) if !self.time.stands_still_at(now) => Nap::Yield,
+            _ => Nap::Until(turn),
+        }
+    }
 }
 
 pin_project! {
@@ -38,8 +62,8 @@ impl Sleeper {
     /// # Panics
     ///
     /// Outside of a Tokio runtime with its timer enabled, with Tokio's own message.
-    pub(crate) fn new(limiter: &Limiter) -> Self {
-        let changed = Arc::clone(limiter.changed()).notified_owned();
+    pub(crate) fn new(waiters: &Waiters) -> Self {
+        let changed = Arc::clone(&waiters.changed).notified_owned();
         Self { timer: sleep_until(Instant::now()), changed }
     }
 
@@ -51,19 +75,28 @@ impl Sleeper {
     pub(crate) fn poll<T>(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        limiter: &Limiter,
+        waiters: &Waiters,
         mut look: impl FnMut(u64) -> Look<T>,
     ) -> Poll<T> {
         let mut this = self.project();
         loop {
             while this.changed.as_mut().poll(cx).is_ready() {
-                this.changed.set(Arc::clone(limiter.changed()).notified_owned());
+                this.changed.set(Arc::clone(&waiters.changed).notified_owned());
             }
-            let turn = match look(limiter.now()) {
+            let now = waiters.time.now();
+            let turn = match look(now) {
                 Look::Done(outcome) => return Poll::Ready(outcome),
-                Look::Wait(turn) => turn.and_then(|turn| limiter.time().instant(turn)),
+                Look::Wait(turn) => turn,
             };
-            let wake = turn.unwrap_or_else(|| limiter.time().beginning() + FAR_AWAY);
+            let wake = match waiters.nap(now, turn) {
+                Nap::Until(wake) => wake,
+                // Polled once, it asks for this task to be polled again after all that is ready.
+                Nap::Yield => {
+                    return pin!(yield_now()).poll(cx).map(|()| unreachable!("it yields"));
+                }
+            };
+            let wake = wake.and_then(|wake| waiters.time.instant(wake));
+            let wake = wake.unwrap_or_else(|| Instant::now() + FAR_AWAY);
             if this.timer.deadline() != wake {
                 this.timer.as_mut().reset(wake);
             }

@@ -1,35 +1,114 @@
-//! Where "now" comes from: Tokio's clock, as nanoseconds since the limiter was made.
+//! Where "now" comes from: a limiter's clock, as nanoseconds since the limiter was made.
 
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The beginning of a limiter's time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Timeline(Instant);
+/// The clock that a limiter goes by: [`Builder::clock`](crate::Builder::clock).
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub enum Clock {
+    /// Tokio's, [`tokio::time::Instant::now`], which follows `tokio::time::pause` and `advance`.
+    #[default]
+    Tokio,
+    /// One of [`quanta`]'s, which reads the processor's time stamp counter where that is reliable,
+    /// in less than half the time. `quanta::Clock::new()` is the usual one; the first of a process
+    /// is calibrated for up to 200 ms.
+    ///
+    /// * It may differ from the machine's clock by some 80 us per second, and so do all rates.
+    /// * It may step back, by a little, from one processor to another. No step mints a token twice
+    ///   or forgets one: it is as if the caller had come a little earlier.
+    /// * Who waits sleeps by Tokio's timer for as long as the turn is off by this clock, and looks
+    ///   again when it wakes. An [`Instant`] that is given or asked for is
+    ///   as far from now by this clock as it is by Tokio's. (So each of these reads both clocks, and
+    ///   replays are not exact to the nanosecond: those are for Tokio's clock.)
+    /// * `tokio::time::pause` and `advance` do not move it. In a test with paused time, timers end
+    ///   at once and the turn has not come, so who waits is busy until it has come in real
+    ///   time. Take [`Clock::Tokio`] in such tests, or the clock of `quanta::Clock::mock()`, which moves
+    ///   when it is told to.
+    #[cfg(feature = "quanta")]
+    Quanta(quanta::Clock),
+}
+
+#[cfg(feature = "quanta")]
+impl From<quanta::Clock> for Clock {
+    fn from(clock: quanta::Clock) -> Self {
+        Self::Quanta(clock)
+    }
+}
+
+/// A clock and the beginning of a limiter's time.
+#[derive(Debug)]
+pub(crate) enum Timeline {
+    Tokio(Instant),
+    #[cfg(feature = "quanta")]
+    Quanta {
+        clock: quanta::Clock,
+        /// As the clock counts.
+        beginning: u64,
+    },
+}
+
+impl Default for Timeline {
+    fn default() -> Self {
+        Self::new(Clock::Tokio)
+    }
+}
 
 impl Timeline {
-    pub(crate) fn new() -> Self {
-        Self(Instant::now())
+    /// One that begins now.
+    pub(crate) fn new(clock: Clock) -> Self {
+        match clock {
+            Clock::Tokio => Self::Tokio(Instant::now()),
+            #[cfg(feature = "quanta")]
+            Clock::Quanta(clock) => Self::Quanta { beginning: clock.raw(), clock },
+        }
     }
 
-    pub(crate) fn now(self) -> u64 {
-        self.nanos(Instant::now())
+    #[inline]
+    pub(crate) fn now(&self) -> u64 {
+        match self {
+            Self::Tokio(_) => self.nanos(Instant::now()),
+            // What lies before the beginning, after a step back, counts as the beginning.
+            #[cfg(feature = "quanta")]
+            Self::Quanta { clock, beginning } => clock.delta_as_nanos(*beginning, clock.raw()),
+        }
     }
 
-    pub(crate) fn beginning(self) -> Instant {
-        self.0
+    /// Whether it does not move from `now` on, as Tokio's does in a test that pauses it.
+    ///
+    /// A clock that runs moves within a few readings, also where its steps are 100 ns or more.
+    pub(crate) fn stands_still_at(&self, now: u64) -> bool {
+        (0..100).all(|_| self.now() == now)
     }
 
     /// Nanoseconds to `instant`. What lies before the beginning counts as the beginning, what
     /// lies beyond 584 years as that.
     #[inline]
-    pub(crate) fn nanos(self, instant: Instant) -> u64 {
-        nanos(instant.saturating_duration_since(self.0))
+    pub(crate) fn nanos(&self, instant: Instant) -> u64 {
+        match self {
+            Self::Tokio(beginning) => nanos(instant.saturating_duration_since(*beginning)),
+            #[cfg(feature = "quanta")]
+            Self::Quanta { .. } => {
+                let (now, present) = (self.now(), Instant::now());
+                let ahead = nanos(instant.saturating_duration_since(present));
+                let behind = nanos(present.saturating_duration_since(instant));
+                now.saturating_add(ahead).saturating_sub(behind)
+            }
+        }
     }
 
     /// The instant `nanos` after the beginning, if the platform can tell it.
-    pub(crate) fn instant(self, nanos: u64) -> Option<Instant> {
-        self.0.checked_add(Duration::from_nanos(nanos))
+    pub(crate) fn instant(&self, nanos: u64) -> Option<Instant> {
+        match self {
+            Self::Tokio(beginning) => beginning.checked_add(Duration::from_nanos(nanos)),
+            #[cfg(feature = "quanta")]
+            Self::Quanta { .. } => {
+                let now = self.now();
+                let ahead = Duration::from_nanos(nanos.saturating_sub(now));
+                let behind = Duration::from_nanos(now.saturating_sub(nanos));
+                Instant::now().checked_add(ahead)?.checked_sub(behind)
+            }
+        }
     }
 }
 

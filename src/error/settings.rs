@@ -29,6 +29,20 @@ pub enum BuildError {
         /// The largest that was asked for.
         max: u32,
     },
+    /// The burst is too small to stripe.
+    BurstTooSmall {
+        /// The burst to start with.
+        burst: u32,
+        /// The smallest that leaves the line a batch beside what the stripes hold.
+        least: u32,
+    },
+    /// There can't be so many stripes, or of so many permits.
+    StripesOutOfRange {
+        /// How many stripes: 1 to 1024.
+        stripes: u32,
+        /// How many permits each of them holds: 1 to 4095.
+        batch: u32,
+    },
 }
 
 /// Why a limiter was not changed.
@@ -49,6 +63,13 @@ pub enum RangeError {
         /// What the limiter was built for: see [`Builder::max_burst`](crate::Builder::max_burst).
         max: u32,
     },
+    /// The burst is too small for the stripes of a [`Striped`](crate::Striped) limiter.
+    BurstTooSmall {
+        /// The burst that was asked for.
+        burst: u32,
+        /// The smallest that leaves the line a batch beside what the stripes hold.
+        least: u32,
+    },
 }
 
 impl Error for BuildError {}
@@ -62,6 +83,11 @@ impl Display for BuildError {
             }
             Self::RateExceedsMax { rate, max } => rate_exceeds_max(f, *rate, *max),
             Self::BurstExceedsMax { burst, max } => burst_exceeds_max(f, *burst, *max),
+            Self::BurstTooSmall { burst, least } => burst_too_small(f, *burst, *least),
+            Self::StripesOutOfRange { stripes, batch } => write!(
+                f,
+                "{stripes} stripes of {batch} permits are not 1 to 1024 stripes of 1 to 4095"
+            ),
         }
     }
 }
@@ -71,6 +97,7 @@ impl Display for RangeError {
         match self {
             Self::RateExceedsMax { rate, max } => rate_exceeds_max(f, *rate, *max),
             Self::BurstExceedsMax { burst, max } => burst_exceeds_max(f, *burst, *max),
+            Self::BurstTooSmall { burst, least } => burst_too_small(f, *burst, *least),
         }
     }
 }
@@ -81,4 +108,8 @@ fn rate_exceeds_max(f: &mut Formatter<'_>, rate: Rate, max: Rate) -> fmt::Result
 
 fn burst_exceeds_max(f: &mut Formatter<'_>, burst: u32, max: u32) -> fmt::Result {
     write!(f, "the burst {burst} exceeds the largest of {max} that the limiter is built for")
+}
+
+fn burst_too_small(f: &mut Formatter<'_>, burst: u32, least: u32) -> fmt::Result {
+    write!(f, "the burst {burst} is less than the {least} that the stripes need")
 }

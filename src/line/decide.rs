@@ -62,8 +62,9 @@ impl Tail {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Closed,
+    /// More than the limiter ever holds, which is so many tokens.
     ExceedsBurst {
-        burst: Grains,
+        burst: u32,
     },
     /// Its turn comes later than it can wait.
     Late(Turn),
@@ -78,13 +79,14 @@ pub(crate) fn admit(
     config: &Config,
     now: u64,
     cost: Grains,
+    token: Grains,
 ) -> Result<Demand, Refusal> {
     if closed {
         Err(Refusal::Closed)
     } else if cost.0 == 0 || config.clock.is_unlimited_at(now) {
         Ok(Demand::Nothing)
     } else if cost > config.capacity {
-        Err(Refusal::ExceedsBurst { burst: config.capacity })
+        Err(Refusal::ExceedsBurst { burst: config.capacity.in_tokens(token) })
     } else {
         Ok(Demand::Interval)
     }

@@ -6,6 +6,7 @@
 //!
 //! All times here are nanoseconds since the limiter was made.
 
+mod batch;
 mod booking;
 mod clock;
 mod config;
@@ -77,7 +78,7 @@ pub(crate) enum Outlook {
     Wait(Option<u64>),
     /// The bucket has become too small for it.
     ExceedsBurst {
-        burst: Grains,
+        burst: u32,
     },
     Closed,
 }
@@ -134,7 +135,12 @@ impl Line {
         tokens: u32,
         patience: Patience,
     ) -> Result<Booking, Refusal> {
-        self.book(Ask { now, tokens, patience, allowance: self.slack.allowance(now) })
+        self.book(Ask { now, tokens, patience, allowance: self.allowance(now) })
+    }
+
+    /// How much lateness is forgiven at `now`, to those who wait.
+    pub(crate) fn allowance(&self, now: u64) -> u64 {
+        self.slack.allowance(now)
     }
 
     /// As [`Self::take_plain`], for one who would wait for its turn and has a slack.
@@ -168,7 +174,7 @@ impl Line {
         let Ask { now, tokens, patience, allowance } = ask;
         let cost = self.cost(tokens);
         self.state.update(|view| {
-            match decide::admit(view.closed, &view.config, now, cost) {
+            match decide::admit(view.closed, &view.config, now, cost, self.token) {
                 Err(refusal) => return Step::Stay(Answer::Refused(refusal)),
                 Ok(decide::Demand::Nothing) => return Step::Stay(Answer::Nothing),
                 Ok(decide::Demand::Interval) => {}
@@ -211,7 +217,7 @@ impl Line {
         let view = self.state.view();
         let config = &view.config;
         let cost = self.cost(tokens);
-        match decide::admit(view.closed, config, now, cost) {
+        match decide::admit(view.closed, config, now, cost, self.token) {
             Err(refusal) => return Some(Err(refusal)),
             Ok(decide::Demand::Nothing) => return Some(Ok(Booking::NOTHING)),
             Ok(decide::Demand::Interval) => {}
@@ -317,7 +323,7 @@ impl Line {
             return Outlook::Closed;
         }
         if booking.length() > u128::from(config.capacity.0) && !config.clock.is_unlimited_at(now) {
-            return Outlook::ExceedsBurst { burst: config.capacity };
+            return Outlook::ExceedsBurst { burst: config.capacity.in_tokens(self.token) };
         }
         match config.clock.due(end) {
             Some(turn) if turn <= now => Outlook::Turn {
@@ -419,12 +425,7 @@ impl Line {
     }
 
     pub(crate) fn burst(&self) -> u32 {
-        self.tokens_of(self.state.view().config.capacity)
-    }
-
-    /// The tokens that make up a capacity.
-    pub(crate) fn tokens_of(&self, capacity: Grains) -> u32 {
-        u32::try_from(capacity.0 / self.token.0).expect("made of a u32 of tokens")
+        self.state.view().config.capacity.in_tokens(self.token)
     }
 
     /// How many tokens a booking is.
@@ -438,7 +439,7 @@ impl Line {
     pub(crate) fn tokens(&self, now: u64) -> f64 {
         let view = self.state.view();
         if view.config.clock.is_unlimited_at(now) {
-            return f64::from(self.tokens_of(view.config.capacity));
+            return f64::from(view.config.capacity.in_tokens(self.token));
         }
         let tail = Tail::at(now, &view.config, view.spent, 0);
         let minted = view.config.clock.read(now).minted;

@@ -33,6 +33,11 @@ impl Grains {
     pub(crate) fn times(self, count: u32) -> Self {
         Self(self.0 * u64::from(count))
     }
+
+    /// How many tokens a capacity is.
+    pub(crate) fn in_tokens(self, token: Self) -> u32 {
+        u32::try_from(self.0 / token.0).expect("made of a u32 of tokens")
+    }
 }
 
 /// A place on the line, in grains from its beginning; or the end of a piece of it.
@@ -62,6 +67,16 @@ impl Position {
     /// This position less `grains`.
     pub(crate) fn behind(self, grains: u128) -> Self {
         Self(self.0 - grains)
+    }
+
+    /// How many whole tokens lie before this; at most `u64::MAX`.
+    pub(crate) fn whole_tokens(self, token: Grains) -> u64 {
+        u64::try_from(self.0 / u128::from(token.0)).unwrap_or(u64::MAX)
+    }
+
+    /// How many tokens lie before this, with the one that it lies in; at most `u64::MAX`.
+    pub(crate) fn begun_tokens(self, token: Grains) -> u64 {
+        u64::try_from(self.0.div_ceil(u128::from(token.0))).unwrap_or(u64::MAX)
     }
 
     /// The lap that this lies in.

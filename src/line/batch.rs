@@ -1,0 +1,75 @@
+//! Several tokens in one go, to be used later: what a striped limiter takes of its line.
+
+use super::Line;
+use super::booking::Booking;
+use super::decide::{self, Demand, Tail};
+use super::position::Interval;
+use super::state::Step;
+use std::ops::Range;
+
+/// What was taken in one go.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) tokens: u32,
+    /// None if all is minted, and so no interval was needed.
+    interval: Option<Interval>,
+    /// The tokens that had overflowed unused until then, which nobody else is told of; by their
+    /// number on the line. Where numbers end, all are the last, and so there are none.
+    pub(crate) overflowed: Range<u64>,
+}
+
+impl Line {
+    /// Takes as many tokens as there are at the end of the line, up to `most`; nothing if that is
+    /// less than `least`, of which there is one or more. Overflow is judged as at `now`, or as
+    /// lenient as [`Self::allowance`] says.
+    pub(crate) fn take_batch(
+        &self,
+        now: u64,
+        least: u32,
+        most: u32,
+        allowance: u64,
+    ) -> Option<Batch> {
+        self.state.update(|view| {
+            match decide::admit(view.closed, &view.config, now, self.cost(least), self.token) {
+                Err(_) => return Step::Stay(None),
+                Ok(Demand::Nothing) => {
+                    let batch = Batch { tokens: most, interval: None, overflowed: 0..0 };
+                    return Step::Stay(Some(batch));
+                }
+                Ok(Demand::Interval) => {}
+            }
+            let tail = Tail::at(now, &view.config, view.spent, allowance);
+            let free = tail.reach.beyond(tail.start) / u128::from(self.token.0);
+            let tokens = u32::try_from(free).unwrap_or(u32::MAX).min(most);
+            if tokens < least {
+                return Step::Stay(None);
+            }
+            let interval = tail.interval(self.token.times(tokens));
+            let overflowed =
+                view.spent.begun_tokens(self.token)..tail.start.whole_tokens(self.token);
+            let then = Some(Batch { tokens, interval: Some(interval), overflowed });
+            Step::Forward { start: interval.start, end: interval.end, then }
+        })
+    }
+
+    /// Gives back the last `surplus` tokens of `batch`.
+    pub(crate) fn give_back_surplus(&self, now: u64, batch: &Batch, surplus: u32) {
+        if let Some(Interval { end, .. }) = batch.interval.filter(|_| surplus > 0) {
+            let start = end - self.token.times(surplus);
+            self.give_back(now, &Booking::of(Interval { start, end }, true));
+        }
+    }
+
+    /// How many whole tokens are there at the end of the line.
+    pub(crate) fn whole_tokens(&self, now: u64) -> u32 {
+        let view = self.state.view();
+        let tail = Tail::at(now, &view.config, view.spent, 0);
+        u32::try_from(tail.reach.beyond(tail.start) / u128::from(self.token.0)).unwrap_or(u32::MAX)
+    }
+
+    /// How many tokens have overflowed by `now`, since the beginning of all.
+    pub(crate) fn overflowed_by(&self, now: u64) -> u64 {
+        let config = self.state.view().config;
+        config.horizon(config.clock.read(now).filled).begun_tokens(self.token)
+    }
+}

@@ -1,0 +1,174 @@
+//! All stripes of a limiter, and how they get tokens and give them.
+//!
+//! What the stripes hold was taken from the line, whose capacity is less than the burst by as much as
+//! they hold at most. So the line and they hold a burst at most, and what is used in a
+//! window is that and what is minted in it. This is the third sentence of the token line with the
+//! burst held in several places.
+//!
+//! A stripe has no clock, so what it holds never overflows; and it can't be told when what it lacks
+//! was used, but at two times: when somebody takes the last of it, and when somebody comes by and
+//! finds it as it was before. What overflows of the line from then on fills it up, as it would have
+//! stayed in a bucket that holds the whole burst.
+
+use super::stripe::{MOST_TOKENS, Stripe};
+use crate::line::Line;
+use crossbeam_utils::CachePadded;
+use std::ops::Range;
+
+/// The stripes, each on a cache line of its own.
+pub(crate) struct Pool {
+    stripes: Box<[CachePadded<Stripe>]>,
+    /// How many tokens a stripe holds at most.
+    batch: u32,
+}
+
+/// As many as there may be: what they hold stays far below 2^32.
+pub(super) const MOST_STRIPES: u32 = 1024;
+
+impl Pool {
+    /// So many stripes, or the next power of two, of up to `batch` tokens; none if that is out of
+    /// range.
+    pub(crate) fn empty(count: u32, batch: u32) -> Option<Self> {
+        let in_range = (1..=MOST_STRIPES).contains(&count) && (1..=MOST_TOKENS).contains(&batch);
+        let stripes = (0..count.next_power_of_two()).map(|_| CachePadded::new(Stripe::empty()));
+        in_range.then(|| Self { stripes: stripes.collect(), batch })
+    }
+
+    /// Puts in so many tokens in all, beside a line that has just begun.
+    pub(crate) fn start(&self, line: &Line, initial: u32) {
+        let mut left = initial;
+        for stripe in &self.stripes {
+            left -= stripe.add(left, self.batch);
+            stripe.record(stripe.word(), line.overflowed_by(0));
+        }
+    }
+
+    /// How many tokens all stripes hold at most.
+    pub(crate) fn capacity(&self) -> u32 {
+        self.stripes.iter().map(|_| self.batch).sum()
+    }
+
+    /// The burst must be this, so that the line has a batch beside what the stripes hold.
+    pub(crate) fn least_burst(&self) -> u32 {
+        self.capacity() + self.batch
+    }
+
+    /// How many tokens there are in all stripes.
+    pub(crate) fn tokens(&self) -> u32 {
+        self.stripes.iter().map(|stripe| stripe.word().tokens()).sum()
+    }
+
+    pub(crate) fn close(&self) {
+        self.stripes.iter().for_each(|stripe| stripe.close());
+    }
+
+    /// Takes `n` of the stripe of the thread with this number: the fast path, which reads no clock
+    /// and touches nothing that others write.
+    #[inline]
+    pub(crate) fn take(&self, line: &Line, thread: usize, n: u32, clock: impl Fn() -> u64) -> bool {
+        match self.stripe(thread).take(n) {
+            None => false,
+            Some(0) => {
+                self.fetch(line, thread, clock);
+                true
+            }
+            Some(_) => true,
+        }
+    }
+
+    #[inline]
+    fn stripe(&self, thread: usize) -> &Stripe {
+        &self.stripes[thread & (self.stripes.len() - 1)]
+    }
+
+    /// Fills a stripe that has just been emptied, so that it may be long until it is again.
+    #[cold]
+    fn fetch(&self, line: &Line, thread: usize, clock: impl Fn() -> u64) {
+        let now = clock();
+        let stripe = self.stripe(thread);
+        if !self.take_of_line(line, stripe, 0, now, 0, &clock) {
+            stripe.record(stripe.word(), line.overflowed_by(now));
+        }
+    }
+
+    /// Takes `n` of the line, or of all stripes and the line together. Overflow of the line is judged
+    /// with an allowance.
+    #[cold]
+    pub(crate) fn take_elsewhere(
+        &self,
+        line: &Line,
+        thread: usize,
+        n: u32,
+        now: u64,
+        allowance: u64,
+        clock: impl Fn() -> u64,
+    ) -> bool {
+        self.take_of_line(line, self.stripe(thread), n, now, allowance, &clock)
+            || n <= line.burst()
+                && n <= self.tokens().saturating_add(line.whole_tokens(now))
+                && self.gather(line, thread, 0, n, now, &clock)
+    }
+
+    /// Takes `n` of the line, and what the stripe has room for; `n` and one at least.
+    fn take_of_line(
+        &self,
+        line: &Line,
+        stripe: &Stripe,
+        n: u32,
+        now: u64,
+        allowance: u64,
+        clock: &impl Fn() -> u64,
+    ) -> bool {
+        let most = n.saturating_add(stripe.word().room(self.batch)).max(1);
+        let Some(batch) = line.take_batch(now, n.max(1), most, allowance) else { return false };
+        // Another thread may have filled the stripe meanwhile; then the line has the rest back.
+        let spare = batch.tokens - n;
+        let added = stripe.add(spare, self.batch);
+        line.give_back_surplus(now, &batch, spare - added);
+        self.share_out(line, batch.overflowed, clock);
+        true
+    }
+
+    /// Fills stripes with what overflowed while they lacked it. Each such token goes to one of them.
+    fn share_out(&self, line: &Line, overflowed: Range<u64>, clock: &impl Fn() -> u64) {
+        let Range { start, end: mut free } = overflowed;
+        if free <= start {
+            return;
+        }
+        for stripe in &self.stripes {
+            let word = stripe.word();
+            if word.room(self.batch) == 0 {
+                continue;
+            }
+            if stripe.is_recorded(word) {
+                free -= u64::from(stripe.fill(start, free, self.batch));
+            } else {
+                stripe.record(word, line.overflowed_by(clock()));
+            }
+        }
+    }
+
+    /// Takes `n` of this stripe and those after it, all around, and the rest of the line. If there
+    /// are not enough, because another thread was faster, all is put back.
+    fn gather(
+        &self,
+        line: &Line,
+        thread: usize,
+        offset: usize,
+        n: u32,
+        now: u64,
+        clock: &impl Fn() -> u64,
+    ) -> bool {
+        if n == 0 || offset == self.stripes.len() {
+            return n == 0 || line.take_batch(now, n, n, 0).is_some();
+        }
+        let stripe = self.stripe(thread + offset);
+        let borrowed = stripe.borrow(n);
+        let enough = self.gather(line, thread, offset + 1, n - borrowed, now, clock);
+        if borrowed > 0 {
+            stripe.settle(borrowed, if enough { 0 } else { borrowed });
+            stripe.record(stripe.word(), line.overflowed_by(clock()));
+        }
+        enough
+    }
+}

@@ -1,0 +1,79 @@
+//! What [`Acquire`](crate::Acquire) needs of a limiter, and what those who wait share.
+
+use crate::line::{Outlook, Patience, Refusal};
+use crate::queue::Queue;
+use crate::time::Timeline;
+use std::fmt;
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+/// A limiter whose turns can be awaited. It is for the limiters of this crate alone.
+///
+/// Times are nanoseconds since the limiter was made, by its own clock.
+pub(crate) trait Turns {
+    /// A turn that is held.
+    type Booking: fmt::Debug;
+
+    /// What those who wait share.
+    fn waiters(&self) -> &Waiters;
+
+    /// Takes `permits` for good if that is a simple case, they can be had now, and `before` has not
+    /// passed: the fast path. If not, says what time it is.
+    ///
+    /// # Errors
+    ///
+    /// The time.
+    fn take_at_once(&self, permits: u32, before: u64) -> Result<(), u64>;
+
+    /// Books the earliest turn, if it comes in time. A refusal changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing was booked.
+    fn book(&self, now: u64, permits: u32, patience: Patience) -> Result<Self::Booking, Refusal>;
+
+    /// Whether it could be used when it was booked.
+    fn is_immediate(&self, booking: &Self::Booking) -> bool;
+
+    /// How many permits it is.
+    fn permits_of(&self, booking: &Self::Booking) -> u32;
+
+    /// When its turn comes by the present settings; `None` if never.
+    fn due(&self, booking: &Self::Booking) -> Option<u64>;
+
+    /// What one who has slept finds.
+    fn look(&self, now: u64, booking: &Self::Booking) -> Outlook;
+
+    /// Remembers that somebody who slept has woken `late`.
+    fn woke(&self, now: u64, late: u64);
+
+    /// Makes free again what was booked and has not been used.
+    fn give_back(&self, now: u64, booking: &Self::Booking);
+}
+
+/// The clock, the bounds on the wait, and word of changes.
+#[derive(Debug)]
+pub(crate) struct Waiters {
+    pub(crate) time: Timeline,
+    /// The longest that an `acquire` may wait, in nanoseconds.
+    pub(crate) max_wait: u64,
+    pub(crate) queue: Queue,
+    /// Tells those who wait of every change of the settings.
+    pub(crate) changed: Arc<Notify>,
+    /// How long before a turn the timer wakes who waits for it, in nanoseconds; from then on it
+    /// yields. None if the timer is to do all of it.
+    pub(crate) precise: Option<u64>,
+}
+
+impl Waiters {
+    pub(crate) fn new(time: Timeline, max_wait: u64, queue: Queue, precise: Option<u64>) -> Self {
+        Self { time, max_wait, queue, changed: Arc::new(Notify::new()), precise }
+    }
+}
+
+impl Default for Waiters {
+    /// By Tokio's clock and without bounds.
+    fn default() -> Self {
+        Self::new(Timeline::default(), u64::MAX, Queue::new(Queue::UNBOUNDED), None)
+    }
+}
