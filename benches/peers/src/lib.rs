@@ -11,6 +11,8 @@
 //! through when four times as many come and everybody gives up after a while, as a table and as a
 //! chart). Run them on a quiet machine; `-- --quick` takes seconds.
 //!
+//! `instructions` runs one operation so many times, for `benches/instructions.sh`, which counts.
+//!
 //! * [`mod@measure`]: the harness of `speed`. It runs every subject in short rounds, in turn, and
 //!   keeps the samples.
 //! * [`starts`]: several starts of the program, pooled; [`again`] starts it.
