@@ -48,8 +48,8 @@ use tokio::time::Instant;
 ///
 /// # Memory ordering
 ///
-/// As for [`Limiter`]; `try` and `acquire` are lock-free. A thread keeps the number of its stripe for
-/// all striped limiters of the process.
+/// As for [`Limiter`]; `try` and `acquire` are lock-free. A thread has the same stripe
+/// of all striped limiters of the process, and moves to the next when it finds another thread there.
 ///
 /// # Examples
 ///
@@ -67,13 +67,13 @@ pub struct Striped {
 }
 
 /// How many tokens a stripe holds unless something else is said.
-const USUAL_BATCH: u32 = 64;
+const USUAL_BATCH: u32 = 128;
 
 impl Striped {
     /// A limiter of `rate` that keeps up to `burst` permits, and starts with all of them.
     ///
     /// It has a stripe for each thread that can run at once (as many as the next power of two),
-    /// of 64 permits; or less, so that all of them hold half of the burst at most.
+    /// of 128 permits; or less, so that all of them hold half of the burst at most.
     ///
     /// # Errors
     ///
@@ -128,12 +128,13 @@ impl Striped {
 
     #[inline]
     fn take_at_hand(&self, n: u32) -> bool {
-        self.pool.take(self.limiter.line(), thread_number(), n, || self.limiter.now())
+        let (line, clock) = (self.limiter.line(), || self.limiter.now());
+        self.pool.take(line, stripe_number(), n, clock, move_on)
     }
 
     fn take_elsewhere(&self, n: u32, now: u64, allowance: u64) -> bool {
         let (line, clock) = (self.limiter.line(), || self.limiter.now());
-        self.pool.take_elsewhere(line, thread_number(), n, now, allowance, clock)
+        self.pool.take_elsewhere(line, stripe_number(), n, now, allowance, clock)
     }
 
     /// Waits for a permit; resolves to how long that took. See [`Acquire`].
@@ -277,19 +278,32 @@ fn usual_stripes() -> u32 {
     u32::try_from(threads).unwrap_or(MOST_STRIPES).clamp(2, MOST_STRIPES).next_power_of_two()
 }
 
-/// A number for each thread, one after the other.
-fn thread_number() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) };
+thread_local! {
+    /// The number of this thread's stripe, or none yet.
+    static STRIPE: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// Which stripe this thread uses. Threads get them one after the other.
+#[inline]
+fn stripe_number() -> usize {
+    match STRIPE.get() {
+        usize::MAX => first_stripe(),
+        number => number,
     }
-    NUMBER.with(|number| {
-        if number.get() == usize::MAX {
-            // Relaxed: only the number counts. It is no state of a limiter, so loom need not know it.
-            number.set(NEXT.fetch_add(1, Ordering::Relaxed));
-        }
-        number.get()
-    })
+}
+
+#[cold]
+fn first_stripe() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    // Relaxed: only the number counts. It is no state of a limiter, so loom need not know it.
+    STRIPE.set(NEXT.fetch_add(1, Ordering::Relaxed));
+    STRIPE.get()
+}
+
+/// Lets this thread use the next stripe, since another uses this one.
+#[cold]
+fn move_on() {
+    STRIPE.set(stripe_number().wrapping_add(1) % usize::MAX);
 }
 
 impl Turns for Striped {

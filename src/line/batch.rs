@@ -39,14 +39,16 @@ impl Line {
                 Ok(Demand::Interval) => {}
             }
             let tail = Tail::at(now, &view.config, view.spent, allowance);
-            let free = tail.reach.beyond(tail.start) / u128::from(self.token.0);
-            let tokens = u32::try_from(free).unwrap_or(u32::MAX).min(most);
+            let tokens = self.whole_tokens_of(&tail).min(most);
             if tokens < least {
                 return Step::Stay(None);
             }
             let interval = tail.interval(self.token.times(tokens));
-            let overflowed =
-                view.spent.begun_tokens(self.token)..tail.start.whole_tokens(self.token);
+            let overflowed = if view.spent < tail.start {
+                view.spent.begun_tokens(self.token)..tail.start.whole_tokens(self.token)
+            } else {
+                0..0
+            };
             let then = Some(Batch { tokens, interval: Some(interval), overflowed });
             Step::Forward { start: interval.start, end: interval.end, then }
         })
@@ -63,8 +65,13 @@ impl Line {
     /// How many whole tokens are there at the end of the line.
     pub(crate) fn whole_tokens(&self, now: u64) -> u32 {
         let view = self.state.view();
-        let tail = Tail::at(now, &view.config, view.spent, 0);
-        u32::try_from(tail.reach.beyond(tail.start) / u128::from(self.token.0)).unwrap_or(u32::MAX)
+        self.whole_tokens_of(&Tail::at(now, &view.config, view.spent, 0))
+    }
+
+    /// All of a u32 if all is minted.
+    fn whole_tokens_of(&self, tail: &Tail) -> u32 {
+        let free = u64::try_from(tail.reach.beyond(tail.start)).unwrap_or(u64::MAX);
+        u32::try_from(free / self.token.0).unwrap_or(u32::MAX)
     }
 
     /// How many tokens have overflowed by `now`, since the beginning of all.

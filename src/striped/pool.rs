@@ -10,14 +10,13 @@
 //! finds it as it was before. What overflows of the line from then on fills it up, as it would have
 //! stayed in a bucket that holds the whole burst.
 
-use super::stripe::{MOST_TOKENS, Stripe};
+use super::stripe::{MOST_TOKENS, Stripe, Taken};
 use crate::line::Line;
-use crossbeam_utils::CachePadded;
 use std::ops::Range;
 
-/// The stripes, each on a cache line of its own.
+/// The stripes.
 pub(crate) struct Pool {
-    stripes: Box<[CachePadded<Stripe>]>,
+    stripes: Box<[Stripe]>,
     /// How many tokens a stripe holds at most.
     batch: u32,
 }
@@ -30,7 +29,7 @@ impl Pool {
     /// range.
     pub(crate) fn empty(count: u32, batch: u32) -> Option<Self> {
         let in_range = (1..=MOST_STRIPES).contains(&count) && (1..=MOST_TOKENS).contains(&batch);
-        let stripes = (0..count.next_power_of_two()).map(|_| CachePadded::new(Stripe::empty()));
+        let stripes = (0..count.next_power_of_two()).map(|_| Stripe::empty());
         in_range.then(|| Self { stripes: stripes.collect(), batch })
     }
 
@@ -59,33 +58,40 @@ impl Pool {
     }
 
     pub(crate) fn close(&self) {
-        self.stripes.iter().for_each(|stripe| stripe.close());
+        self.stripes.iter().for_each(Stripe::close);
     }
 
-    /// Takes `n` of the stripe of the thread with this number: the fast path, which reads no clock
-    /// and touches nothing that others write.
+    /// Takes `n` of the stripe with this number: the fast path, which reads no clock and touches
+    /// nothing that other threads write. If other threads use this stripe too, it says so to
+    /// `contended`.
     #[inline]
-    pub(crate) fn take(&self, line: &Line, thread: usize, n: u32, clock: impl Fn() -> u64) -> bool {
-        match self.stripe(thread).take(n) {
-            None => false,
-            Some(0) => {
-                self.fetch(line, thread, clock);
-                true
-            }
-            Some(_) => true,
+    pub(crate) fn take(
+        &self,
+        line: &Line,
+        number: usize,
+        n: u32,
+        clock: impl Fn() -> u64,
+        contended: impl FnOnce(),
+    ) -> bool {
+        match self.stripe(number).take(n) {
+            Taken::Nothing => return false,
+            Taken::Some => {}
+            Taken::Last => self.fetch(line, number, clock),
+            Taken::Contended => contended(),
         }
+        true
     }
 
     #[inline]
-    fn stripe(&self, thread: usize) -> &Stripe {
-        &self.stripes[thread & (self.stripes.len() - 1)]
+    fn stripe(&self, number: usize) -> &Stripe {
+        &self.stripes[number & (self.stripes.len() - 1)]
     }
 
     /// Fills a stripe that has just been emptied, so that it may be long until it is again.
     #[cold]
-    fn fetch(&self, line: &Line, thread: usize, clock: impl Fn() -> u64) {
+    fn fetch(&self, line: &Line, number: usize, clock: impl Fn() -> u64) {
         let now = clock();
-        let stripe = self.stripe(thread);
+        let stripe = self.stripe(number);
         if !self.take_of_line(line, stripe, 0, now, 0, &clock) {
             stripe.record(stripe.word(), line.overflowed_by(now));
         }
@@ -97,16 +103,16 @@ impl Pool {
     pub(crate) fn take_elsewhere(
         &self,
         line: &Line,
-        thread: usize,
+        number: usize,
         n: u32,
         now: u64,
         allowance: u64,
         clock: impl Fn() -> u64,
     ) -> bool {
-        self.take_of_line(line, self.stripe(thread), n, now, allowance, &clock)
+        self.take_of_line(line, self.stripe(number), n, now, allowance, &clock)
             || n <= line.burst()
                 && n <= self.tokens().saturating_add(line.whole_tokens(now))
-                && self.gather(line, thread, 0, n, now, &clock)
+                && self.gather(line, number, 0, n, now, &clock)
     }
 
     /// Takes `n` of the line, and what the stripe has room for; `n` and one at least.
@@ -153,7 +159,7 @@ impl Pool {
     fn gather(
         &self,
         line: &Line,
-        thread: usize,
+        number: usize,
         offset: usize,
         n: u32,
         now: u64,
@@ -162,9 +168,9 @@ impl Pool {
         if n == 0 || offset == self.stripes.len() {
             return n == 0 || line.take_batch(now, n, n, 0).is_some();
         }
-        let stripe = self.stripe(thread + offset);
+        let stripe = self.stripe(number + offset);
         let borrowed = stripe.borrow(n);
-        let enough = self.gather(line, thread, offset + 1, n - borrowed, now, clock);
+        let enough = self.gather(line, number, offset + 1, n - borrowed, now, clock);
         if borrowed > 0 {
             stripe.settle(borrowed, if enough { 0 } else { borrowed });
             stripe.record(stripe.word(), line.overflowed_by(clock()));

@@ -1,6 +1,7 @@
 //! One stripe: a few tokens at hand, in a word of its own.
 
 use crate::sync::{AtomicU64, Ordering};
+use crossbeam_utils::CachePadded;
 
 /// What a stripe holds.
 ///
@@ -70,18 +71,37 @@ impl Word {
     }
 }
 
+/// What became of a request to a stripe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// There was not enough.
+    Nothing,
+    Some,
+    /// It took all that there was.
+    Last,
+    /// It had what it asked for, and another thread was in its way.
+    Contended,
+}
+
 /// A stripe.
 pub(super) struct Stripe {
-    word: AtomicU64,
-    /// The word as somebody saw it, and the overflow of the line (in tokens) of then or later.
+    /// Written by the thread whose stripe it is, as a rule.
+    word: CachePadded<AtomicU64>,
+    record: CachePadded<Record>,
+}
+
+/// What those who come by know of a stripe.
+struct Record {
+    /// The word as somebody saw it.
     seen: AtomicU64,
+    /// How many tokens had overflowed of the line then, or later.
     since: AtomicU64,
 }
 
 impl Stripe {
     pub(super) fn empty() -> Self {
-        let word = || AtomicU64::new(0);
-        Self { word: word(), seen: word(), since: word() }
+        let record = Record { seen: AtomicU64::new(0), since: AtomicU64::new(0) };
+        Self { word: CachePadded::new(AtomicU64::new(0)), record: CachePadded::new(record) }
     }
 
     pub(super) fn word(&self) -> Word {
@@ -107,11 +127,20 @@ impl Stripe {
         }
     }
 
-    /// Takes `tokens` if there are so many, and says how many are left.
+    /// Takes `tokens` if there are so many.
     #[inline]
-    pub(super) fn take(&self, tokens: u32) -> Option<u32> {
-        let had = self.update(|word| (word.tokens() >= tokens).then(|| word.less(tokens)))?;
-        Some(had.tokens() - tokens)
+    pub(super) fn take(&self, tokens: u32) -> Taken {
+        let mut looks = 0;
+        let had = self.update(|word| {
+            looks += 1;
+            (word.tokens() >= tokens).then(|| word.less(tokens))
+        });
+        match had {
+            None => Taken::Nothing,
+            Some(had) if had.tokens() == tokens => Taken::Last,
+            Some(_) if looks > 1 => Taken::Contended,
+            Some(_) => Taken::Some,
+        }
     }
 
     /// Adds as many of `tokens` as there is room for, and says how many that is.
@@ -139,16 +168,16 @@ impl Stripe {
     pub(super) fn record(&self, word: Word, overflowed: u64) {
         // Relaxed: published by the store below. It only grows: one that is recorded with another
         // word at the same time makes it later than it was, never earlier.
-        self.since.fetch_max(overflowed, Ordering::Relaxed);
+        self.record.since.fetch_max(overflowed, Ordering::Relaxed);
         // Release: pairs with the Acquire load in `fill`. Who sees this word must see an overflow
         // of then or later; an earlier one would count as missing what was there.
-        self.seen.store(word.0, Ordering::Release);
+        self.record.seen.store(word.0, Ordering::Release);
     }
 
     /// Whether the word is as it was recorded.
     pub(super) fn is_recorded(&self, word: Word) -> bool {
         // Relaxed: if it is another's news that is missed, the same is recorded again.
-        self.seen.load(Ordering::Relaxed) == word.0
+        self.record.seen.load(Ordering::Relaxed) == word.0
     }
 
     /// Fills up with what has overflowed of the line (the tokens from `from` to `to`) while this was
@@ -157,9 +186,9 @@ impl Stripe {
     /// A stripe that is seen as it was seen before was so all the while.
     pub(super) fn fill(&self, from: u64, to: u64, batch: u32) -> u32 {
         // Acquire: pairs with the Release store in `record`.
-        let word = Word(self.seen.load(Ordering::Acquire));
+        let word = Word(self.record.seen.load(Ordering::Acquire));
         // Relaxed: ordered by the load above.
-        let since = self.since.load(Ordering::Relaxed).max(from);
+        let since = self.record.since.load(Ordering::Relaxed).max(from);
         let due = u32::try_from(to.saturating_sub(since)).unwrap_or(u32::MAX);
         let tokens = word.room(batch).min(due);
         if tokens == 0 {

@@ -212,12 +212,25 @@ impl Results {
         let ready = self.find(Kind::Ready, paceline::ACQUIRE);
         let unconstrained = self.find(Kind::Ready, paceline::ACQUIRE_UNCONSTRAINED);
         let now = self.find(Kind::Floor, floors::NOW);
+        let rival = self.rival(Kind::Granted);
+        let rival_denied = self.rival(Kind::Denied);
+        let striped = self.find(Kind::Granted, paceline::TRY_STRIPED);
+        let quanta = self.find(Kind::Granted, paceline::TRY_QUANTA);
+        let denied_quanta = self.find(Kind::Denied, paceline::TRY_QUANTA);
         let slow_down = || Some(denied?.slow_down()? / now?.slow_down()?);
 
         let mut table = Table::new(&["goal", "at most", "this run"]);
         for (goal, most, reached) in [
-            ("try granted / (Instant::now() + CAS)", 1.20, compared(granted, floor)),
-            ("the same on a full bucket", 1.20, compared(full, floor)),
+            ("striped try granted / governor's", 0.65, compared(striped, rival)),
+            ("the same on two threads", 0.25, compared_on_two(striped, rival)),
+            ("try granted by quanta's clock / governor's", 1.10, compared(quanta, rival)),
+            (
+                "try denied by quanta's clock / governor's",
+                1.15,
+                compared(denied_quanta, rival_denied),
+            ),
+            ("try granted / (Instant::now() + CAS)", 1.15, compared(granted, floor)),
+            ("the same on a full bucket", 1.15, compared(full, floor)),
             ("try denied / (Instant::now() + CAS)", 1.15, compared(denied, floor)),
             ("ready acquire / try granted", 1.25, compared(ready, granted)),
             ("the same without tokio's budget", 1.25, compared(unconstrained, granted)),
