@@ -88,13 +88,18 @@ impl Timeline {
         match self {
             Self::Tokio(beginning) => nanos(instant.saturating_duration_since(*beginning)),
             #[cfg(feature = "quanta")]
-            Self::Quanta { .. } => {
-                let (now, present) = (self.now(), Instant::now());
-                let ahead = nanos(instant.saturating_duration_since(present));
-                let behind = nanos(present.saturating_duration_since(instant));
-                now.saturating_add(ahead).saturating_sub(behind)
-            }
+            Self::Quanta { .. } => self.nanos_by_distance(instant),
         }
+    }
+
+    /// As far from now by this clock as `instant` is by Tokio's.
+    #[cfg(feature = "quanta")]
+    #[cold]
+    fn nanos_by_distance(&self, instant: Instant) -> u64 {
+        let (now, present) = (self.now(), Instant::now());
+        let ahead = nanos(instant.saturating_duration_since(present));
+        let behind = nanos(present.saturating_duration_since(instant));
+        now.saturating_add(ahead).saturating_sub(behind)
     }
 
     /// The instant `nanos` after the beginning, if the platform can tell it.

@@ -12,6 +12,9 @@ use std::{
 pub const NOW: &str = "Instant::now()";
 /// One compare-and-swap alone. On two threads, both on the same word.
 pub const CAS: &str = "one CAS";
+/// Both, and between them the distance from an earlier instant, for which the standard library
+/// has a call of its own. Whoever counts in nanoseconds by this clock needs it.
+const DISTANCE_AND_CAS: &str = "Instant::now() - start + one CAS";
 /// Both, one after the other. What a grant needs.
 pub const NOW_AND_CAS: &str = "Instant::now() + one CAS";
 
@@ -20,6 +23,8 @@ pub const NOW_AND_CAS: &str = "Instant::now() + one CAS";
 pub fn subjects() -> Vec<Subject> {
     let word = on_its_own_line(AtomicU64::new(0));
     let both = on_its_own_line(AtomicU64::new(0));
+    let distance = on_its_own_line(AtomicU64::new(0));
+    let start = Instant::now();
     let quanta = on_its_own_line(quanta::Clock::new());
     vec![
         Subject::sync(Kind::Floor, NOW, Instant::now, |_| true),
@@ -30,6 +35,15 @@ pub fn subjects() -> Vec<Subject> {
             || {
                 black_box(&Instant::now());
                 step(both)
+            },
+            |_| true,
+        ),
+        Subject::sync(
+            Kind::Floor,
+            DISTANCE_AND_CAS,
+            || {
+                black_box(Instant::now().saturating_duration_since(start));
+                step(distance)
             },
             |_| true,
         ),
