@@ -41,7 +41,7 @@ pub fn subjects() -> Vec<Subject> {
         Subject::sync(
             Kind::Floor,
             DISTANCE_AND_CAS,
-            || {
+            move || {
                 black_box(Instant::now().saturating_duration_since(start));
                 step(distance)
             },
