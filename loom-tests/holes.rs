@@ -1,7 +1,7 @@
 //! Races for what was given back.
 
 use super::{book, booked, race, take};
-use crate::line::{Booking, Line, Overflow};
+use crate::line::{Booking, Line, Loss};
 
 /// As [`booked`], with the first booking of all given back.
 fn first_given_back(burst: u32, count: usize) -> (Line, Vec<Booking>) {
@@ -18,7 +18,7 @@ fn cancel_races_with_take_of_the_same_hole() {
         |line, bookings| line.give_back(0, &bookings[0]),
         |line, _| take(line, 0, 1),
         |line, bookings, (), taken| {
-            line.assert_accounted(2, taken.iter().chain([&bookings[1]]), Overflow::None);
+            line.assert_accounted(2, taken.iter().chain([&bookings[1]]), Loss::None);
             assert_eq!(taken.is_none(), take(line, 0, 1).is_some());
         },
     );
@@ -33,7 +33,7 @@ fn a_hole_is_taken_by_two() {
         |line, bookings, left, right| {
             assert!(left.is_some() != right.is_some());
             let held = left.iter().chain(&right).chain([&bookings[1]]);
-            line.assert_accounted(2, held, Overflow::None);
+            line.assert_accounted(2, held, Loss::None);
         },
     );
 }
@@ -50,7 +50,7 @@ fn two_take_a_part_each_of_the_same_hole() {
         |line, _| book(line, 0, 1),
         |line, _| book(line, 0, 1),
         |line, bookings, left, right| {
-            line.assert_accounted(3, [&left, &right, &bookings[1]], Overflow::None);
+            line.assert_accounted(3, [&left, &right, &bookings[1]], Loss::None);
         },
     );
 }
@@ -68,7 +68,7 @@ fn two_gather_the_same_holes() {
         |line, bookings, left, right| {
             // At best one gets both holes. One that meets the other's hand gets one and the tail.
             assert!(!left.is_immediate() || !right.is_immediate());
-            line.assert_accounted(4, [&left, &right, &bookings[1], &bookings[3]], Overflow::None);
+            line.assert_accounted(4, [&left, &right, &bookings[1], &bookings[3]], Loss::None);
         },
     );
 }
@@ -82,7 +82,7 @@ fn a_gathering_of_holes_and_tail_races_with_a_booking() {
         |line, _| book(line, 1, 1),
         |line, bookings, taken, later| {
             let held = taken.iter().chain([&later, &bookings[1]]);
-            line.assert_accounted(2, held, Overflow::None);
+            line.assert_accounted(2, held, Loss::None);
         },
     );
 }
@@ -96,7 +96,7 @@ fn a_hole_overflows_while_it_is_taken() {
         |line, bookings| line.give_back(9, &bookings[2]),
         |line, bookings, taken, ()| {
             let held = taken.iter().chain([&bookings[1]]);
-            line.assert_accounted(2, held, Overflow::Possible);
+            line.assert_accounted(2, held, Loss::Possible);
         },
     );
 }
@@ -116,7 +116,7 @@ fn a_hole_is_trimmed_while_it_is_taken() {
         |line, bookings, late, early| {
             assert!(late.is_some() || early.is_some());
             let held = late.iter().chain(&early).chain(&bookings[1..]);
-            line.assert_accounted(3, held, Overflow::Possible);
+            line.assert_accounted(3, held, Loss::Possible);
         },
     );
 }
@@ -127,7 +127,7 @@ fn two_sweep_what_has_overflowed() {
         || first_given_back(2, 4),
         |line, bookings| line.give_back(9, &bookings[1]),
         |line, bookings| line.give_back(2, &bookings[2]),
-        |line, bookings, (), ()| line.assert_accounted(2, [&bookings[3]], Overflow::Possible),
+        |line, bookings, (), ()| line.assert_accounted(2, [&bookings[3]], Loss::Possible),
     );
 }
 
@@ -147,7 +147,7 @@ fn the_hole_counter_never_hides_a_hole() {
             let first = first.expect("one was free");
             assert!(second.is_some() || first.start() == bookings[1].start());
             let held = second.iter().chain([&first, &bookings[2]]);
-            line.assert_accounted(3, held, Overflow::None);
+            line.assert_accounted(3, held, Loss::None);
         },
     );
 }
@@ -164,7 +164,7 @@ fn who_gave_back_finds_a_hole() {
         |line, _| take(line, 0, 1),
         |line, bookings, one, other| {
             let held = other.iter().chain([&one, &bookings[2]]);
-            line.assert_accounted(3, held, Overflow::None);
+            line.assert_accounted(3, held, Loss::None);
         },
     );
 }

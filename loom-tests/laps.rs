@@ -1,7 +1,7 @@
 //! The lap, which says what the state word means.
 
 use super::{EACH_NANOSECOND, race, take};
-use crate::line::{Booking, Bounds, Line, Overflow};
+use crate::line::{Booking, Bounds, Line, Loss};
 
 /// A line of two tokens, one of which is taken. It is so coarse that a token is an eighth of a
 /// lap; one is minted each nanosecond, so a lap is eight of them.
@@ -23,7 +23,7 @@ fn a_lap_is_turned_by_two() {
         |line, _| take(line, 13, 2),
         |line, _, left, right| {
             assert!(left.is_some() != right.is_some());
-            line.assert_accounted(2, left.iter().chain(&right), Overflow::Possible);
+            line.assert_accounted(2, left.iter().chain(&right), Loss::Possible);
             assert!(take(line, 14, 2).is_none());
             assert!(take(line, 15, 2).is_some());
         },
@@ -38,7 +38,7 @@ fn circles_are_skipped_by_two() {
         |line, _| take(line, 802, 2),
         |line, _, left, right| {
             assert!(left.is_some() != right.is_some(), "{left:?} {right:?}");
-            line.assert_accounted(2, left.iter().chain(&right), Overflow::Possible);
+            line.assert_accounted(2, left.iter().chain(&right), Loss::Possible);
         },
     );
 }
@@ -50,7 +50,7 @@ fn nobody_is_refused_while_circles_are_skipped() {
         coarse,
         |line, _| take(line, 801, 1).expect("there are two"),
         |line, _| take(line, 801, 1).expect("there are two"),
-        |line, _, left, right| line.assert_accounted(2, [&left, &right], Overflow::Possible),
+        |line, _, left, right| line.assert_accounted(2, [&left, &right], Loss::Possible),
     );
 }
 
@@ -60,7 +60,7 @@ fn nobody_is_refused_while_a_lap_is_turned() {
         coarse,
         |line, _| take(line, 13, 1).expect("there are two"),
         |line, _| take(line, 13, 1).expect("there are two"),
-        |line, _, left, right| line.assert_accounted(2, [&left, &right], Overflow::Possible),
+        |line, _, left, right| line.assert_accounted(2, [&left, &right], Loss::Possible),
     );
 }
 
@@ -72,7 +72,7 @@ fn a_lap_is_turned_while_an_older_now_books() {
         |line, _| take(line, 1, 1),
         |line, bookings, late, early| {
             let held = early.iter().chain([&bookings[0], &late]);
-            line.assert_accounted(2, held, Overflow::Possible);
+            line.assert_accounted(2, held, Loss::Possible);
             assert!(take(line, 801, 1).is_none());
             assert!(take(line, 802, 2).is_none());
         },
@@ -87,7 +87,7 @@ fn a_lap_is_turned_while_one_cancels() {
         |line, _| take(line, 13, 2).expect("full"),
         |line, _, (), taken| {
             assert!(take(line, 13, 1).is_none());
-            line.assert_accounted(2, [&taken], Overflow::Possible);
+            line.assert_accounted(2, [&taken], Loss::Possible);
         },
     );
 }

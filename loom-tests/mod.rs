@@ -12,6 +12,7 @@ mod config;
 mod holes;
 mod laps;
 mod settings;
+mod stripes;
 mod tail;
 mod waiting;
 
@@ -33,36 +34,52 @@ fn check(model: impl Fn() + Send + Sync + 'static) {
 }
 
 /// Checks `left` beside `right` on a line with some bookings, and what `judge` says of both.
-///
-/// Each of the two is once the spawned thread and once the main one. Loom goes back to another
-/// thread's access of a word only if it was the last one, so a thread that loads a word before it
-/// stores to it hides what the main thread has loaded before; then only the other role, where the
-/// loads come later than the stores, finds the race.
 fn race<L: 'static, R: 'static>(
     prepare: fn() -> (Line, Vec<Booking>),
     left: fn(&Line, &[Booking]) -> L,
     right: fn(&Line, &[Booking]) -> R,
     judge: fn(&Line, &[Booking], L, R),
 ) {
+    race_on(
+        prepare,
+        move |(line, bookings)| left(line, bookings),
+        move |(line, bookings)| right(line, bookings),
+        move |(line, bookings), left, right| judge(line, bookings, left, right),
+    );
+}
+
+/// Checks `left` beside `right` on something that they share, and what `judge` says of both.
+///
+/// Each of the two is once the spawned thread and once the main one. Loom goes back to another
+/// thread's access of a word only if it was the last one, so a thread that loads a word before it
+/// stores to it hides what the main thread has loaded before; then only the other role, where the
+/// loads come later than the stores, finds the race.
+fn race_on<S: 'static, L: 'static, R: 'static>(
+    prepare: fn() -> S,
+    left: impl Fn(&S) -> L + Copy + Send + Sync + 'static,
+    right: impl Fn(&S) -> R + Copy + Send + Sync + 'static,
+    judge: impl Fn(&S, L, R) + Copy + Send + Sync + 'static,
+) {
     check(move || {
         let shared = Arc::new(prepare());
         let spawned = spawn(&shared, left);
-        let outcome = right(&shared.0, &shared.1);
-        judge(&shared.0, &shared.1, spawned.join().unwrap(), outcome);
+        let outcome = right(&shared);
+        judge(&shared, spawned.join().unwrap(), outcome);
     });
     check(move || {
         let shared = Arc::new(prepare());
         let spawned = spawn(&shared, right);
-        let outcome = left(&shared.0, &shared.1);
-        judge(&shared.0, &shared.1, outcome, spawned.join().unwrap());
+        let outcome = left(&shared);
+        judge(&shared, outcome, spawned.join().unwrap());
     });
 }
 
-type Shared = Arc<(Line, Vec<Booking>)>;
-
-fn spawn<T: 'static>(shared: &Shared, act: fn(&Line, &[Booking]) -> T) -> thread::JoinHandle<T> {
+fn spawn<S: 'static, T: 'static>(
+    shared: &Arc<S>,
+    act: impl Fn(&S) -> T + 'static,
+) -> thread::JoinHandle<T> {
     let shared = Arc::clone(shared);
-    thread::spawn(move || act(&shared.0, &shared.1))
+    thread::spawn(move || act(&shared))
 }
 
 /// A line of `burst` tokens, full at first, of which `count` bookings of one have been made.

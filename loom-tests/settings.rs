@@ -3,7 +3,7 @@
 //! Two threads each: more, or a higher bound on preemptions, do not finish.
 
 use super::{EACH_NANOSECOND, book, booked, race, take};
-use crate::line::{Booking, Line, Overflow};
+use crate::line::{Booking, Line, Loss};
 use crate::rate::Rate;
 
 const HALF: Rate = Rate::per_second(500_000_000);
@@ -32,7 +32,7 @@ fn set_rate_races_with_try() {
             // but the next one is a matter of the new rate alone.
             let taken = taken.expect("one is there");
             assert!(take(line, 3, 1).is_none());
-            line.assert_accounted(1, [&bookings[0], &taken], Overflow::Possible);
+            line.assert_accounted(1, [&bookings[0], &taken], Loss::Possible);
         },
     );
 }
@@ -47,7 +47,7 @@ fn a_rate_of_nothing_races_with_try() {
             assert!(second.is_none() || first.is_some(), "minted after the change was seen");
             assert!(take(line, 9, 1).is_none());
             let held = first.iter().chain(&second).chain(bookings);
-            line.assert_accounted(1, held, Overflow::None);
+            line.assert_accounted(1, held, Loss::None);
         },
     );
 }
@@ -65,7 +65,7 @@ fn who_sees_a_booking_under_the_new_rate_sees_the_new_rate() {
             // Before the change the token at 100 is there, and the one at 0 is gone once it is
             // taken. After it, it is never minted.
             assert!(left.is_some() != right.is_some());
-            line.assert_accounted(1, left.iter().chain(&right), Overflow::Possible);
+            line.assert_accounted(1, left.iter().chain(&right), Loss::Possible);
         },
     );
 }
@@ -77,7 +77,7 @@ fn set_rate_races_with_reserve() {
         |line, _| line.set_rate(0, HALF).unwrap(),
         |line, _| book(line, 0, 1),
         |line, bookings, (), second| {
-            line.assert_accounted(1, [&bookings[0], &second], Overflow::None);
+            line.assert_accounted(1, [&bookings[0], &second], Loss::None);
             assert_eq!(line.due(&second), Some(2), "by the new rate, whoever came first");
         },
     );
@@ -90,7 +90,7 @@ fn set_rate_races_with_cancel() {
         |line, _| line.set_rate(0, HALF).unwrap(),
         |line, bookings| line.give_back(0, &bookings[1]),
         |line, bookings, (), ()| {
-            line.assert_accounted(1, [&bookings[0]], Overflow::None);
+            line.assert_accounted(1, [&bookings[0]], Loss::None);
             let again = book(line, 0, 1);
             assert_eq!(line.due(&again), Some(2), "given back to the grain");
         },
@@ -107,7 +107,7 @@ fn set_burst_races_with_try() {
             assert_eq!(line.burst(), 1);
             let one = take(line, 0, 1);
             assert_eq!(both.is_none(), one.is_some(), "two by the old burst, or one by the new");
-            line.assert_accounted(2, both.iter().chain(&one), Overflow::Possible);
+            line.assert_accounted(2, both.iter().chain(&one), Loss::Possible);
         },
     );
 }
@@ -121,7 +121,7 @@ fn a_larger_burst_revives_nothing_while_it_races_with_try() {
         |line, _, (), both| {
             assert!(both.is_some());
             assert!(take(line, 0, 1).is_none(), "the third had overflowed");
-            line.assert_accounted(2, &both, Overflow::None);
+            line.assert_accounted(2, &both, Loss::None);
         },
     );
 }
@@ -133,7 +133,7 @@ fn set_burst_races_with_reserve() {
         lower_burst,
         |line, _| book(line, 0, 1),
         |line, bookings, (), third| {
-            line.assert_accounted(2, bookings.iter().chain([&third]), Overflow::None);
+            line.assert_accounted(2, bookings.iter().chain([&third]), Loss::None);
             assert_eq!(line.due(&third), Some(1));
         },
     );
@@ -146,7 +146,7 @@ fn set_burst_races_with_cancel() {
         lower_burst,
         |line, bookings| line.give_back(0, &bookings[1]),
         |line, bookings, (), ()| {
-            line.assert_accounted(2, [&bookings[0], &bookings[2]], Overflow::None);
+            line.assert_accounted(2, [&bookings[0], &bookings[2]], Loss::None);
             assert!(take(line, 0, 1).is_some(), "it is the last token that was minted");
         },
     );
@@ -159,7 +159,7 @@ fn pause_races_with_try() {
         |line, _| line.pause_until(0, 9),
         |line, _| take(line, 1, 1),
         |line, bookings, (), taken| {
-            line.assert_accounted(1, taken.iter().chain(bookings), Overflow::None);
+            line.assert_accounted(1, taken.iter().chain(bookings), Loss::None);
             // By the old clock it took the first token, by the new one nothing is minted.
             assert!(take(line, 9, 1).is_none());
             assert_eq!(take(line, 10, 1).is_some(), taken.is_none());
@@ -178,7 +178,7 @@ fn resume_races_with_reserve() {
         |line, _| line.resume(1),
         |line, _| book(line, 0, 1),
         |line, bookings, (), second| {
-            line.assert_accounted(1, [&bookings[0], &second], Overflow::None);
+            line.assert_accounted(1, [&bookings[0], &second], Loss::None);
             assert_eq!(line.due(&second), Some(2), "a nanosecond after it went on");
         },
     );
@@ -193,7 +193,7 @@ fn close_races_with_try() {
         |line, _, (), taken| {
             assert!(line.is_closed());
             assert!(take(line, 0, 1).is_none());
-            line.assert_accounted(2, &taken, Overflow::None);
+            line.assert_accounted(2, &taken, Loss::None);
         },
     );
 }
@@ -213,7 +213,7 @@ fn leaving_unlimited_races_with_try() {
             let more = take(line, 0, 1);
             assert_eq!(more.is_some(), line.tokens_in(&taken) == 0);
             let held = more.iter().chain([&bookings[0], &taken]);
-            line.assert_accounted(1, held, Overflow::Possible);
+            line.assert_accounted(1, held, Loss::Possible);
         },
     );
 }

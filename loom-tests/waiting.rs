@@ -1,7 +1,7 @@
 //! Those who wait: their slack, and their places.
 
 use super::{EACH_NANOSECOND, check, race, take};
-use crate::line::{Ask, Booking, Bounds, Line, Outlook, Overflow, Patience};
+use crate::line::{Ask, Booking, Bounds, Line, Loss, Outlook, Patience};
 use crate::queue::Queue;
 use loom::sync::Arc;
 use loom::thread;
@@ -45,7 +45,7 @@ fn one_who_wakes_late_races_with_one_who_acquires() {
             // In the window (0, 5] no more than 1 + 1 * (5 + 4), whoever knows of the lateness; and
             // never one of the line twice.
             let held = acquired.iter().flatten().chain(turns);
-            line.assert_accounted(0, held, Overflow::Possible);
+            line.assert_accounted(0, held, Loss::Possible);
         },
     );
 }
@@ -61,7 +61,7 @@ fn two_wake_late_and_one_of_them_too_late() {
             assert!(!first && second);
             let again = acquire(line, 7);
             assert!(again.is_some());
-            line.assert_accounted(0, again.iter().chain([&turns[1]]), Overflow::Possible);
+            line.assert_accounted(0, again.iter().chain([&turns[1]]), Loss::Possible);
         },
     );
 }
@@ -74,7 +74,7 @@ fn one_who_gives_up_races_with_one_who_tries() {
         |line, _| take(line, 1, 1),
         |line, turns, (), taken| {
             assert_eq!(taken.is_none(), take(line, 1, 1).is_some(), "it is had once");
-            line.assert_accounted(0, taken.iter().chain([&turns[1]]), Overflow::Possible);
+            line.assert_accounted(0, taken.iter().chain([&turns[1]]), Loss::Possible);
         },
     );
 }
@@ -88,7 +88,7 @@ fn a_refund_races_with_a_try() {
         |line, _| take(line, 2, 1),
         |line, turns, (), taken| {
             assert_eq!(taken.is_none(), take(line, 2, 1).is_some(), "it is had once");
-            line.assert_accounted(0, taken.iter().chain([&turns[0]]), Overflow::Possible);
+            line.assert_accounted(0, taken.iter().chain([&turns[0]]), Loss::Possible);
         },
     );
 }

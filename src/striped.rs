@@ -5,6 +5,8 @@ mod stripe;
 
 use pool::MOST_STRIPES;
 pub(crate) use pool::Pool;
+#[cfg(all(test, paceline_loom))]
+pub(crate) use stripe::Stripe;
 
 use crate::acquire::Acquire;
 use crate::error::{BuildError, RangeError, ReserveError, TryAcquireError};
@@ -43,6 +45,8 @@ use tokio::time::Instant;
 ///   has used of a stripe without emptying it is made good only after other threads have come by
 ///   twice, since it reads no clock when it takes: until then an idle limiter holds less than
 ///   its burst, by less than a batch for each such stripe.
+/// * A try may be refused although there are tokens, while another thread carries the last of the
+///   line to its stripe; a moment later they are there.
 /// * Those who wait do so on the line, in their order. Who finds tokens in a stripe goes ahead
 ///   meanwhile, as they were minted and not used.
 ///

@@ -5,7 +5,6 @@ use super::booking::Booking;
 use super::decide::{self, Demand, Tail};
 use super::position::Interval;
 use super::state::Step;
-use std::ops::Range;
 
 /// What was taken in one go.
 #[derive(Debug)]
@@ -13,9 +12,27 @@ pub(crate) struct Batch {
     pub(crate) tokens: u32,
     /// None if all is minted, and so no interval was needed.
     interval: Option<Interval>,
-    /// The tokens that had overflowed unused until then, which nobody else is told of; by their
-    /// number on the line. Where numbers end, all are the last, and so there are none.
-    pub(crate) overflowed: Range<u64>,
+    pub(crate) overflow: Overflow,
+}
+
+/// Tokens that have overflowed unused, which nobody else is told of.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Overflow {
+    pub(crate) tokens: u64,
+    /// How many have overflowed since the beginning of all, used or not, up to the last of these.
+    pub(crate) end: u64,
+}
+
+impl Overflow {
+    /// How many of these have overflowed since so many had; at most those that are left.
+    pub(crate) fn since(self, overflowed: u64) -> u64 {
+        self.end.saturating_sub(overflowed).min(self.tokens)
+    }
+
+    /// Without the last `tokens`.
+    pub(crate) fn less(self, tokens: u64) -> Self {
+        Self { tokens: self.tokens - tokens, end: self.end - tokens }
+    }
 }
 
 impl Line {
@@ -33,7 +50,8 @@ impl Line {
             match decide::admit(view.closed, &view.config, now, self.cost(least), self.token) {
                 Err(_) => return Step::Stay(None),
                 Ok(Demand::Nothing) => {
-                    let batch = Batch { tokens: most, interval: None, overflowed: 0..0 };
+                    let batch =
+                        Batch { tokens: most, interval: None, overflow: Overflow::default() };
                     return Step::Stay(Some(batch));
                 }
                 Ok(Demand::Interval) => {}
@@ -44,12 +62,16 @@ impl Line {
                 return Step::Stay(None);
             }
             let interval = tail.interval(self.token.times(tokens));
-            let overflowed = if view.spent < tail.start {
-                view.spent.begun_tokens(self.token)..tail.start.whole_tokens(self.token)
+            let overflow = if view.spent < tail.start {
+                let tokens = tail.start.beyond(view.spent) / u128::from(self.token.0);
+                Overflow {
+                    tokens: u64::try_from(tokens).unwrap_or(u64::MAX),
+                    end: tail.start.whole_tokens(self.token),
+                }
             } else {
-                0..0
+                Overflow::default()
             };
-            let then = Some(Batch { tokens, interval: Some(interval), overflowed });
+            let then = Some(Batch { tokens, interval: Some(interval), overflow });
             Step::Forward { start: interval.start, end: interval.end, then }
         })
     }
@@ -74,7 +96,8 @@ impl Line {
         u32::try_from(free / self.token.0).unwrap_or(u32::MAX)
     }
 
-    /// How many tokens have overflowed by `now`, since the beginning of all.
+    /// How many tokens have overflowed by `now`, used or not, since the beginning of all; rounded up.
+    /// Where numbers end, no more overflow.
     pub(crate) fn overflowed_by(&self, now: u64) -> u64 {
         let config = self.state.view().config;
         config.horizon(config.clock.read(now).filled).begun_tokens(self.token)

@@ -16,7 +16,7 @@ impl Line {
         &self,
         initial: u32,
         held: impl IntoIterator<Item = &'a Booking>,
-        overflow: Overflow,
+        loss: Loss,
     ) {
         let held = held.into_iter().flat_map(Booking::pieces);
         let mut pieces: Vec<Interval> = held.chain(self.all_holes()).collect();
@@ -24,14 +24,14 @@ impl Line {
         let mut end = Position::ORIGIN - self.token.times(initial);
         for piece in &pieces {
             assert!(piece.start >= end, "a token is in two places: {piece:?} in {pieces:?}");
-            if overflow == Overflow::None {
+            if loss == Loss::None {
                 assert_eq!(piece.start, end, "a token is nowhere: {pieces:?}");
             }
             end = piece.end;
         }
         let spent = self.state.view().spent;
         assert!(spent >= end, "handed out beyond the end {spent:?} of the line: {pieces:?}");
-        if overflow == Overflow::None {
+        if loss == Loss::None {
             assert_eq!(spent, end, "a token is nowhere: {pieces:?}");
         }
     }
@@ -55,7 +55,7 @@ impl Booking {
 
 /// Whether tokens of a line may have overflowed unused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Overflow {
+pub(crate) enum Loss {
     None,
     Possible,
 }

@@ -20,6 +20,7 @@ mod scale;
 mod slack;
 mod state;
 
+pub(crate) use batch::Overflow;
 pub(crate) use booking::Booking;
 pub(crate) use clock::Turn;
 pub(crate) use decide::{Patience, Refusal};
@@ -27,7 +28,7 @@ pub(crate) use plain::Verdict;
 pub(crate) use scale::Bounds;
 
 #[cfg(all(test, paceline_loom))]
-pub(crate) use {config::ConfigCell, ledger::Overflow};
+pub(crate) use {config::ConfigCell, ledger::Loss};
 
 use crate::rate::Rate;
 use clock::{Clock, Speed};

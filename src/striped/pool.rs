@@ -11,8 +11,7 @@
 //! stayed in a bucket that holds the whole burst.
 
 use super::stripe::{MOST_TOKENS, Stripe, Taken};
-use crate::line::Line;
-use std::ops::Range;
+use crate::line::{Line, Overflow};
 
 /// The stripes.
 pub(crate) struct Pool {
@@ -131,14 +130,13 @@ impl Pool {
         let spare = batch.tokens - n;
         let added = stripe.add(spare, self.batch);
         line.give_back_surplus(now, &batch, spare - added);
-        self.share_out(line, batch.overflowed, clock);
+        self.share_out(line, batch.overflow, clock);
         true
     }
 
     /// Fills stripes with what overflowed while they lacked it. Each such token goes to one of them.
-    fn share_out(&self, line: &Line, overflowed: Range<u64>, clock: &impl Fn() -> u64) {
-        let Range { start, end: mut free } = overflowed;
-        if free <= start {
+    fn share_out(&self, line: &Line, mut overflow: Overflow, clock: &impl Fn() -> u64) {
+        if overflow.tokens == 0 {
             return;
         }
         for stripe in &self.stripes {
@@ -147,7 +145,7 @@ impl Pool {
                 continue;
             }
             if stripe.is_recorded(word) {
-                free -= u64::from(stripe.fill(start, free, self.batch));
+                overflow = overflow.less(stripe.fill(overflow, self.batch).into());
             } else {
                 stripe.record(word, line.overflowed_by(clock()));
             }

@@ -1,5 +1,6 @@
 //! One stripe: a few tokens at hand, in a word of its own.
 
+use crate::line::Overflow;
 use crate::sync::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 
@@ -16,7 +17,7 @@ use crossbeam_utils::CachePadded;
 /// whatever adds tokens: so two equal words, seen one after the other, mean that nobody took any
 /// in between. (It comes around after 2^39 of them.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Word(u64);
+pub(crate) struct Word(u64);
 
 const FIELD_BITS: u32 = 12;
 const FIELD: u64 = (1 << FIELD_BITS) - 1;
@@ -24,11 +25,11 @@ const CHANGE: u64 = 1 << (2 * FIELD_BITS);
 const CLOSED: u64 = 1 << 63;
 
 /// As many tokens as fit.
-pub(super) const MOST_TOKENS: u32 = (1 << FIELD_BITS) - 1;
+pub(crate) const MOST_TOKENS: u32 = (1 << FIELD_BITS) - 1;
 
 impl Word {
     #[inline]
-    pub(super) fn tokens(self) -> u32 {
+    pub(crate) fn tokens(self) -> u32 {
         (self.0 & FIELD) as u32
     }
 
@@ -41,7 +42,7 @@ impl Word {
     }
 
     /// How many more it may hold, of a batch in all. None once it is closed.
-    pub(super) fn room(self, batch: u32) -> u32 {
+    pub(crate) fn room(self, batch: u32) -> u32 {
         if self.is_closed() { 0 } else { batch - self.tokens() - self.promised() }
     }
 
@@ -73,7 +74,7 @@ impl Word {
 
 /// What became of a request to a stripe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(crate) enum Taken {
     /// There was not enough.
     Nothing,
     Some,
@@ -84,7 +85,7 @@ pub(super) enum Taken {
 }
 
 /// A stripe.
-pub(super) struct Stripe {
+pub(crate) struct Stripe {
     /// Written by the thread whose stripe it is, as a rule.
     word: CachePadded<AtomicU64>,
     record: CachePadded<Record>,
@@ -99,12 +100,12 @@ struct Record {
 }
 
 impl Stripe {
-    pub(super) fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         let record = Record { seen: AtomicU64::new(0), since: AtomicU64::new(0) };
         Self { word: CachePadded::new(AtomicU64::new(0)), record: CachePadded::new(record) }
     }
 
-    pub(super) fn word(&self) -> Word {
+    pub(crate) fn word(&self) -> Word {
         // Acquire: who records what it sees reads the clock next, and the line then. Relaxed, the
         // clock could be read before the word, and what was taken in between would count as missing
         // for longer than it was.
@@ -129,7 +130,7 @@ impl Stripe {
 
     /// Takes `tokens` if there are so many.
     #[inline]
-    pub(super) fn take(&self, tokens: u32) -> Taken {
+    pub(crate) fn take(&self, tokens: u32) -> Taken {
         let mut looks = 0;
         let had = self.update(|word| {
             looks += 1;
@@ -144,28 +145,28 @@ impl Stripe {
     }
 
     /// Adds as many of `tokens` as there is room for, and says how many that is.
-    pub(super) fn add(&self, tokens: u32, batch: u32) -> u32 {
+    pub(crate) fn add(&self, tokens: u32, batch: u32) -> u32 {
         let fit = |word: Word| word.room(batch).min(tokens);
         self.update(|word| Some(word.with(fit(word)))).map_or(0, fit)
     }
 
     /// Takes up to `most`, and promises room for them, to be settled by [`Self::settle`].
-    pub(super) fn borrow(&self, most: u32) -> u32 {
+    pub(crate) fn borrow(&self, most: u32) -> u32 {
         let part = |word: Word| word.tokens().min(most);
         self.update(|word| Some(word.less(part(word)).promising(part(word)))).map_or(0, part)
     }
 
     /// Brings back `tokens` of the `borrowed`, which is none or all of them.
-    pub(super) fn settle(&self, borrowed: u32, tokens: u32) {
+    pub(crate) fn settle(&self, borrowed: u32, tokens: u32) {
         self.update(|word| Some(word.kept_promise(borrowed).with(tokens)));
     }
 
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.update(|word| Some(word.closed()));
     }
 
     /// Records that the word was `word` when no more than `overflowed` had overflowed.
-    pub(super) fn record(&self, word: Word, overflowed: u64) {
+    pub(crate) fn record(&self, word: Word, overflowed: u64) {
         // Relaxed: published by the store below. It only grows: one that is recorded with another
         // word at the same time makes it later than it was, never earlier.
         self.record.since.fetch_max(overflowed, Ordering::Relaxed);
@@ -175,22 +176,21 @@ impl Stripe {
     }
 
     /// Whether the word is as it was recorded.
-    pub(super) fn is_recorded(&self, word: Word) -> bool {
+    pub(crate) fn is_recorded(&self, word: Word) -> bool {
         // Relaxed: if it is another's news that is missed, the same is recorded again.
         self.record.seen.load(Ordering::Relaxed) == word.0
     }
 
-    /// Fills up with what has overflowed of the line (the tokens from `from` to `to`) while this was
-    /// as it is now, and says how many it took: the last ones.
+    /// Fills up with what has overflowed of the line while this was as it is now, and says how many it
+    /// took: the last ones.
     ///
     /// A stripe that is seen as it was seen before was so all the while.
-    pub(super) fn fill(&self, from: u64, to: u64, batch: u32) -> u32 {
+    pub(crate) fn fill(&self, overflow: Overflow, batch: u32) -> u32 {
         // Acquire: pairs with the Release store in `record`.
         let word = Word(self.record.seen.load(Ordering::Acquire));
         // Relaxed: ordered by the load above.
-        let since = self.record.since.load(Ordering::Relaxed).max(from);
-        let due = u32::try_from(to.saturating_sub(since)).unwrap_or(u32::MAX);
-        let tokens = word.room(batch).min(due);
+        let due = overflow.since(self.record.since.load(Ordering::Relaxed));
+        let tokens = word.room(batch).min(u32::try_from(due).unwrap_or(u32::MAX));
         if tokens == 0 {
             return 0;
         }
