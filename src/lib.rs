@@ -52,11 +52,12 @@
 //! | [`acquire`](Limiter::acquire) | wait for a turn; drop the future to give it back |
 //! | [`within`](Acquire::within), [`before`](Acquire::before) | wait, but be refused at once if that takes too long |
 //! | [`reserve`](Limiter::reserve) | book a turn and see when it comes; [`cancel`](Reservation::cancel) gives it back |
+//! | [`Striped`] | the same verbs at very high rates: most grants read no clock |
 //! | `…_at` | any of these at a time of your own, for replays, simulations and one reading of the clock for many |
 //!
 //! # Time
 //!
-//! Time is Tokio's: under `tokio::time::pause` and `advance` (feature `test-util` of Tokio) all of
+//! Time is Tokio's, unless [`Builder::clock`] says otherwise: under `tokio::time::pause` and `advance` (feature `test-util` of Tokio) all of
 //! it follows the paused clock. The machine's wall clock is never read. All arithmetic that decides is
 //! in whole numbers; there is no drift, and no limit on uptime.
 //!
@@ -64,6 +65,7 @@
 //!
 //! | feature | default | what it adds |
 //! |---|---|---|
+//! | `quanta` | no | a clock that is read in less than half the time: [`Clock`] |
 //! | `serde` | no | `Serialize` and `Deserialize` for [`Rate`], as the text that it prints |
 //! | `tracing` | no | events of those who wait, and of changes of the settings; nothing of a request that is served at once |
 //!
