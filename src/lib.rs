@@ -84,12 +84,14 @@ mod line;
 mod observe;
 mod queue;
 mod rate;
+mod rate_limit;
 mod reservation;
 mod sleep;
 mod striped;
 mod sync;
 mod time;
 mod turns;
+mod verbs;
 
 #[cfg(all(test, paceline_loom))]
 #[path = "../loom-tests/mod.rs"]
@@ -102,6 +104,7 @@ pub use error::{
 };
 pub use limiter::Limiter;
 pub use rate::Rate;
+pub use rate_limit::{BoxAcquire, DynRateLimit, RateLimit};
 pub use reservation::Reservation;
 pub use striped::Striped;
 pub use time::Clock;

@@ -143,7 +143,7 @@ impl Limiter {
     /// [`ExceedsBurst`](TryAcquireError::ExceedsBurst) or [`Closed`](TryAcquireError::Closed).
     #[inline]
     pub fn try_acquire_many(&self, n: u32) -> Result<(), TryAcquireError> {
-        self.try_at(n, self.now())
+        self.try_by(n, self.now())
     }
 
     /// As [`try_acquire_many`](Self::try_acquire_many), at the time `now`.
@@ -153,11 +153,11 @@ impl Limiter {
     /// [`TryAcquireError::Limited`] if they are not there, which says when they will be;
     /// [`ExceedsBurst`](TryAcquireError::ExceedsBurst) or [`Closed`](TryAcquireError::Closed).
     pub fn try_acquire_many_at(&self, n: u32, now: Instant) -> Result<(), TryAcquireError> {
-        self.try_at(n, self.waiters.time.nanos(now))
+        self.try_by(n, self.waiters.time.nanos(now))
     }
 
     #[inline]
-    pub(crate) fn try_at(&self, n: u32, now: u64) -> Result<(), TryAcquireError> {
+    fn try_by(&self, n: u32, now: u64) -> Result<(), TryAcquireError> {
         match self.line.take_plain(now, n) {
             Verdict::Take(_) => Ok(()),
             Verdict::Wait(turn) => Err(TryAcquireError::Limited(Limited::new(n, turn))),
@@ -466,6 +466,19 @@ impl Turns for Limiter {
             Verdict::Take(_) => Ok(()),
             _ => Err(now),
         }
+    }
+
+    #[inline]
+    fn try_at(&self, permits: u32, now: Option<u64>) -> Result<(), TryAcquireError> {
+        self.try_by(permits, now.unwrap_or_else(|| self.now()))
+    }
+
+    fn close(&self) {
+        self.close();
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed()
     }
 
     fn book(&self, now: u64, permits: u32, patience: Patience) -> Result<Booking, Refusal> {

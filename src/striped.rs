@@ -26,7 +26,7 @@ use tokio::time::Instant;
 /// most grants read no clock and touch nothing that another thread writes.
 ///
 /// The bound is the limiter's, exactly: in every window `(t1, t2]` at most
-/// `burst + rate * (t2 - t1)` permits are used (and for `acquire`, the [slack](Builder::slack) is
+/// `burst + rate * (t2 - t1)` permits are used (and for `acquire`, the [slack](crate::Builder::slack) is
 /// added). What the stripes hold is taken out of the burst.
 ///
 /// # When to choose it
@@ -118,22 +118,22 @@ impl Striped {
     /// [`largest_request`](Self::largest_request), or [`Closed`](TryAcquireError::Closed).
     #[inline]
     pub fn try_acquire_many(&self, n: u32) -> Result<(), TryAcquireError> {
-        if n > 0 && self.take_at_hand(n) { Ok(()) } else { self.try_elsewhere(n) }
-    }
-
-    #[cold]
-    fn try_elsewhere(&self, n: u32) -> Result<(), TryAcquireError> {
-        let now = self.limiter.now();
-        if n > 0 && self.take_elsewhere(n, now, 0) {
-            return Ok(());
-        }
-        self.limiter.try_at(n, now)
+        self.try_at(n, None)
     }
 
     #[inline]
     fn take_at_hand(&self, n: u32) -> bool {
         let (line, clock) = (self.limiter.line(), || self.limiter.now());
         self.pool.take(line, stripe_number(), n, clock, move_on)
+    }
+
+    #[cold]
+    fn try_elsewhere(&self, n: u32, now: Option<u64>) -> Result<(), TryAcquireError> {
+        let now = now.unwrap_or_else(|| self.limiter.now());
+        if n > 0 && self.take_elsewhere(n, now, 0) {
+            return Ok(());
+        }
+        self.limiter.try_at(n, Some(now))
     }
 
     fn take_elsewhere(&self, n: u32, now: u64, allowance: u64) -> bool {
@@ -329,6 +329,22 @@ impl Turns for Striped {
             return Ok(());
         }
         Err(now)
+    }
+
+    #[inline]
+    fn try_at(&self, permits: u32, now: Option<u64>) -> Result<(), TryAcquireError> {
+        if now.is_none() && permits > 0 && self.take_at_hand(permits) {
+            return Ok(());
+        }
+        self.try_elsewhere(permits, now)
+    }
+
+    fn close(&self) {
+        self.close();
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed()
     }
 
     fn book(&self, now: u64, permits: u32, patience: Patience) -> Result<Booking, Refusal> {

@@ -1,5 +1,6 @@
 //! What [`Acquire`](crate::Acquire) needs of a limiter, and what those who wait share.
 
+use crate::error::TryAcquireError;
 use crate::line::{Outlook, Patience, Refusal};
 use crate::queue::Queue;
 use crate::time::Timeline;
@@ -10,9 +11,9 @@ use tokio::sync::Notify;
 /// A limiter whose turns can be awaited. It is for the limiters of this crate alone.
 ///
 /// Times are nanoseconds since the limiter was made, by its own clock.
-pub(crate) trait Turns {
+pub(crate) trait Turns: Send + Sync {
     /// A turn that is held.
-    type Booking: fmt::Debug;
+    type Booking: fmt::Debug + Send + Sync;
 
     /// What those who wait share.
     fn waiters(&self) -> &Waiters;
@@ -24,6 +25,18 @@ pub(crate) trait Turns {
     ///
     /// The time.
     fn take_at_once(&self, permits: u32, before: u64) -> Result<(), u64>;
+
+    /// Takes `permits` for good if they can be had at `now`; if that is `None`, at the time that it is.
+    ///
+    /// # Errors
+    ///
+    /// Why not. Nothing has changed then.
+    fn try_at(&self, permits: u32, now: Option<u64>) -> Result<(), TryAcquireError>;
+
+    /// Refuses everything from now on, and lets all go who wait.
+    fn close(&self);
+
+    fn is_closed(&self) -> bool;
 
     /// Books the earliest turn, if it comes in time. A refusal changes nothing.
     ///

@@ -171,6 +171,12 @@ impl Turn {
         Self { speed, pause: 0, missing, rest: 0 }
     }
 
+    /// A turn so many nanoseconds from then; `None` is never.
+    pub(crate) fn after(wait: Option<u64>) -> Self {
+        let whole = u64::from(wait.is_some());
+        Self::of_whole(Speed { whole, part: 0, over: 1 }, wait.unwrap_or(1))
+    }
+
     /// Nanoseconds from then; `None` if the turn never comes.
     pub(crate) fn wait(&self) -> Option<u64> {
         self.pause.checked_add(self.speed.time_for(u128::from(self.missing), self.rest)?)

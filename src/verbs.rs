@@ -1,0 +1,104 @@
+//! The verbs of a limiter, written once for all kinds but [`Limiter`](crate::Limiter), which says
+//! more about each, and [`Striped`](crate::Striped), which has no explicit times.
+
+/// Gives a type that is `Turns` the methods that all limiters have.
+macro_rules! verbs {
+    ($limiter:ty) => {
+        impl $limiter {
+            /// Takes a permit if there is one now.
+            ///
+            /// # Errors
+            ///
+            /// [`TryAcquireError::Limited`](crate::TryAcquireError::Limited) if there is none, which says
+            /// when to try again, or [`Closed`](crate::TryAcquireError::Closed).
+            #[inline]
+            pub fn try_acquire(&self) -> Result<(), crate::TryAcquireError> {
+                self.try_acquire_many(1)
+            }
+
+            /// Takes `n` permits if there are so many now.
+            ///
+            /// # Errors
+            ///
+            /// [`TryAcquireError::Limited`](crate::TryAcquireError::Limited) if there are not, which says
+            /// when to try again;
+            /// [`ExceedsBurst`](crate::TryAcquireError::ExceedsBurst) if there never will be, or
+            /// [`Closed`](crate::TryAcquireError::Closed).
+            #[inline]
+            pub fn try_acquire_many(&self, n: u32) -> Result<(), crate::TryAcquireError> {
+                crate::turns::Turns::try_at(self, n, None)
+            }
+
+            /// As [`try_acquire_many`](Self::try_acquire_many), at the time `now`.
+            ///
+            /// # Errors
+            ///
+            /// As for [`try_acquire_many`](Self::try_acquire_many).
+            pub fn try_acquire_many_at(
+                &self,
+                n: u32,
+                now: tokio::time::Instant,
+            ) -> Result<(), crate::TryAcquireError> {
+                let now = crate::turns::Turns::waiters(self).time.nanos(now);
+                crate::turns::Turns::try_at(self, n, Some(now))
+            }
+
+            /// Waits for a permit; resolves to how long that took. See [`Acquire`](crate::Acquire).
+            ///
+            /// # Cancel safety
+            ///
+            /// It may be dropped at any time; nothing is lost and nothing is given twice.
+            #[inline]
+            pub fn acquire(&self) -> crate::Acquire<'_, Self> {
+                self.acquire_many(1)
+            }
+
+            /// Waits for `n` permits, which come together. See [`acquire`](Self::acquire).
+            ///
+            /// # Cancel safety
+            ///
+            /// It may be dropped at any time; nothing is lost and nothing is given twice.
+            #[inline]
+            pub fn acquire_many(&self, n: u32) -> crate::Acquire<'_, Self> {
+                crate::Acquire::borrowed(self, n)
+            }
+
+            /// As [`acquire`](Self::acquire), with a future that owns the limiter and so is
+            /// `'static`.
+            ///
+            /// # Cancel safety
+            ///
+            /// It may be dropped at any time; nothing is lost and nothing is given twice.
+            pub fn acquire_owned(self: std::sync::Arc<Self>) -> crate::Acquire<'static, Self> {
+                self.acquire_many_owned(1)
+            }
+
+            /// As [`acquire_many`](Self::acquire_many), with a future that owns the limiter and so is
+            /// `'static`.
+            ///
+            /// # Cancel safety
+            ///
+            /// It may be dropped at any time; nothing is lost and nothing is given twice.
+            pub fn acquire_many_owned(
+                self: std::sync::Arc<Self>,
+                n: u32,
+            ) -> crate::Acquire<'static, Self> {
+                crate::Acquire::owned(self, n)
+            }
+
+            /// Closes the limiter for good: every request is refused, and all who wait are let go
+            /// with [`AcquireError::Closed`](crate::AcquireError::Closed).
+            pub fn close(&self) {
+                crate::turns::Turns::close(self);
+            }
+
+            /// Whether the limiter is closed.
+            #[must_use]
+            pub fn is_closed(&self) -> bool {
+                crate::turns::Turns::is_closed(self)
+            }
+        }
+    };
+}
+
+pub(crate) use verbs;
