@@ -9,6 +9,9 @@ use crate::rate::Rate;
 use crate::rate::ratio::reduced;
 
 /// Grains minted in a nanosecond: `whole + part / over`, with `part < over`.
+///
+/// Or in steps: without a part, `whole` is minted at once each `over` nanoseconds. So steps of one
+/// nanosecond are what mints whole grains evenly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Speed {
     pub(crate) whole: u64,
@@ -35,15 +38,35 @@ impl Speed {
         Self { whole: fits(grains / period), part: fits(part), over: fits(over) }
     }
 
+    /// The speed at which all tokens of a period of `rate` are minted at its end. A step beyond the
+    /// room of the line serves everybody who is booked, as one of the room does.
+    pub(crate) fn in_steps(rate: Rate, token: Grains) -> Self {
+        if rate.is_unlimited() || rate.is_zero() {
+            return Self::of(rate, token);
+        }
+        let step = rate.tokens.saturating_mul(token.0).min(Grains::ROOM.0);
+        Self { whole: step, part: 0, over: rate.period }
+    }
+
     #[inline]
     pub(crate) fn is_unlimited(self) -> bool {
         self.over == 0
     }
 
+    /// Whether grains are minted several at once.
+    #[inline]
+    pub(crate) fn is_in_steps(self) -> bool {
+        self.part == 0 && self.over > 1
+    }
+
     /// The grains minted in `elapsed`, and what of the next one, in parts of `over`, where `rest`
-    /// of the first was minted before.
+    /// of the first was minted before. In steps, the rest is the time since the last one.
     #[inline]
     fn minted_in(self, elapsed: u64, rest: u64) -> (u128, u64) {
+        if self.is_in_steps() {
+            let steps = u128::from(elapsed / self.over);
+            return (steps * u128::from(self.whole), elapsed % self.over);
+        }
         let whole = u128::from(elapsed) * u128::from(self.whole);
         if self.part == 0 {
             return (whole, 0);
@@ -129,7 +152,7 @@ impl Clock {
         }
         let elapsed = now.saturating_sub(self.start).saturating_sub(1);
         let (grains, rest) = self.speed.minted_in(elapsed, 0);
-        self.origin.ahead(grains + u128::from(rest > 0))
+        self.origin.ahead(grains + u128::from(rest > 0 && self.speed.part > 0))
     }
 
     /// The first time at which all up to `position` is minted, the exact inverse of
@@ -165,16 +188,16 @@ impl Turn {
         Self { speed: clock.speed, pause, missing, rest: reading.rest }
     }
 
-    /// The turn of what `missing` grains are missing of, where no part of a grain is about.
+    /// The turn of what `missing` whole grains are missing of, so long after the last step.
     #[inline]
-    pub(crate) fn of_whole(speed: Speed, missing: u64) -> Self {
-        Self { speed, pause: 0, missing, rest: 0 }
+    pub(crate) fn of_whole(speed: Speed, missing: u64, since_step: u64) -> Self {
+        Self { speed, pause: 0, missing, rest: since_step }
     }
 
     /// A turn so many nanoseconds from then; `None` is never.
     pub(crate) fn after(wait: Option<u64>) -> Self {
         let whole = u64::from(wait.is_some());
-        Self::of_whole(Speed { whole, part: 0, over: 1 }, wait.unwrap_or(1))
+        Self::of_whole(Speed { whole, part: 0, over: 1 }, wait.unwrap_or(1), 0)
     }
 
     /// Nanoseconds from then; `None` if the turn never comes.
@@ -192,9 +215,9 @@ impl Speed {
             return Some(0);
         }
         if self.part == 0 {
-            let time = grains.checked_div(whole)?;
-            let time = time + u128::from(time * whole < grains);
-            return u64::try_from(time).ok();
+            let steps = grains.checked_div(whole)?;
+            let steps = steps + u128::from(steps * whole < grains);
+            return u64::try_from(steps * u128::from(self.over) - u128::from(rest)).ok();
         }
         // A division would need a product of up to 192 bits, so the time is searched for: it lies
         // between those at the next higher and the next lower whole speed.
@@ -224,10 +247,13 @@ mod tests {
     fn speed() -> impl Strategy<Value = Speed> {
         let over = prop_oneof![Just(1), 2..100_u64, any::<u64>().prop_map(|n| n.max(1))];
         let whole = prop_oneof![0..3_u64, 0..1_u64 << 57];
-        (whole, any::<u64>(), over).prop_map(|(whole, part, over)| {
+        let even = (whole, any::<u64>(), over).prop_map(|(whole, part, over)| {
             let (part, over) = reduced(part % over, over);
             Speed { whole, part, over }
-        })
+        });
+        let each = prop_oneof![2..100_u64, 2..1_u64 << 40];
+        let steps = (1..1_u64 << 57, each).prop_map(|(whole, over)| Speed { whole, part: 0, over });
+        prop_oneof![even, steps]
     }
 
     fn clock() -> impl Strategy<Value = Clock> {
@@ -237,7 +263,9 @@ mod tests {
 
     /// The exact number of grains minted at `now`, in parts of `over`, in 192 bits and more.
     fn is_minted(clock: &Clock, now: u64, position: Position) -> bool {
-        let elapsed = u128::from(now.saturating_sub(clock.start));
+        let elapsed = now.saturating_sub(clock.start);
+        let steps = if clock.speed.is_in_steps() { elapsed / clock.speed.over } else { elapsed };
+        let elapsed = u128::from(steps);
         let wanted = position.beyond(clock.origin);
         let whole = elapsed * u128::from(clock.speed.whole);
         let Some(rest) = wanted.checked_sub(whole) else { return true };

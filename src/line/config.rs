@@ -57,8 +57,8 @@ impl Config {
             origin_high,
             origin_low,
             speed.whole,
-            speed.part,
             speed.over,
+            speed.part,
             self.capacity.0,
             floor_high,
             floor_low,
@@ -78,8 +78,8 @@ impl Config {
             origin_high,
             origin_low,
             whole,
-            part,
             over,
+            part,
             capacity,
             floor_high,
             floor_low,
@@ -110,17 +110,17 @@ pub(super) const WORDS: usize = 16;
 const NOT_PAUSED: u64 = u64::MAX;
 
 /// The words that [`Plain`] is made of come first, to be read alone.
-const PLAIN_WORDS: usize = 6;
+const PLAIN_WORDS: usize = 7;
 
 impl Plain {
     #[inline]
     fn from_words(words: [u64; PLAIN_WORDS]) -> Self {
-        let [from, capacity, start, origin_high, origin_low, whole] = words;
+        let [from, capacity, start, origin_high, origin_low, whole, over] = words;
         Self {
             from,
             start,
             origin: Position::from_words([origin_high, origin_low]),
-            speed: Speed { whole, part: 0, over: 1 },
+            speed: Speed { whole, part: 0, over },
             capacity: Grains(capacity),
         }
     }

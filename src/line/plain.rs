@@ -1,6 +1,6 @@
 //! The plain case, decided in one word: what nearly every request meets.
 //!
-//! It is plain if the limiter has a rate that mints whole grains, its burst was not raised of
+//! It is plain if the limiter has a rate that mints whole grains, evenly or in steps, its burst was not raised of
 //! late, and the line is in the lap that its state says or in the next. Then a position is as good
 //! as the state word that it makes, and a few words of the configuration are enough. Whatever is
 //! not plain is [`Verdict::Unclear`] and left to [`super::decide`], with which this agrees.
@@ -53,8 +53,11 @@ impl Plain {
         if !fits || now < self.from {
             return Verdict::Unclear;
         }
-        let elapsed = u128::from(now - self.start);
-        let minted = self.origin.ahead(elapsed * u128::from(self.speed.whole));
+        let elapsed = now - self.start;
+        let each = self.speed.over;
+        let (steps, since) =
+            if each == 1 { (elapsed, 0) } else { (elapsed / each, elapsed % each) };
+        let minted = self.origin.ahead(u128::from(steps) * u128::from(self.speed.whole));
         let Some(free) = lap.distance(minted, spent) else { return Verdict::Unclear };
         #[expect(clippy::cast_possible_wrap, reason = "both are at most a quarter of a lap")]
         let (capacity, cost) = (self.capacity.0 as i64, cost.0 as i64);
@@ -62,7 +65,7 @@ impl Plain {
         if left >= 0 {
             Verdict::Take(minted.behind(u128::from(left.unsigned_abs())))
         } else if free > Lap::FARTHEST_DEBT {
-            Verdict::Wait(Turn::of_whole(self.speed, left.unsigned_abs()))
+            Verdict::Wait(Turn::of_whole(self.speed, left.unsigned_abs(), since))
         } else {
             Verdict::Unclear
         }
@@ -90,7 +93,9 @@ mod tests {
         (rate, burst, 0..1_u64 << 40, 0..1_u128 << 66, 0..1_u128 << 60).prop_map(
             |(rate, burst, start, origin, below)| {
                 let origin = Position::ORIGIN.ahead(origin);
-                let clock = Clock { start, origin, ..Clock::starting(Speed::of(rate, TOKEN)) };
+                let in_steps = origin.whole_tokens(TOKEN) % 2 == 0;
+                let speed = if in_steps { Speed::in_steps } else { Speed::of };
+                let clock = Clock { start, origin, ..Clock::starting(speed(rate, TOKEN)) };
                 let floor = origin.behind(below);
                 Config { clock, capacity: TOKEN.times(burst), floor, rate, paused: None }
             },
