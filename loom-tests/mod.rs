@@ -16,7 +16,7 @@ mod stripes;
 mod tail;
 mod waiting;
 
-use crate::line::{Ask, Booking, Bounds, Line, Patience, Verdict};
+use crate::line::{Ask, Booking, Bounds, Line, Patience, Settings, Verdict};
 use crate::rate::Rate;
 use loom::sync::Arc;
 use loom::thread;
@@ -85,7 +85,7 @@ fn spawn<S: 'static, T: 'static>(
 /// A line of `burst` tokens, full at first, of which `count` bookings of one have been made.
 fn booked(burst: u32, count: usize) -> (Line, Vec<Booking>) {
     let bounds = Bounds::usual(EACH_NANOSECOND, burst);
-    let line = Line::new(EACH_NANOSECOND, burst, burst, bounds, 0);
+    let line = Line::new(Settings::full(EACH_NANOSECOND, burst, bounds, 0));
     let bookings = (0..count).map(|_| book(&line, 0, 1)).collect();
     (line, bookings)
 }

@@ -4,7 +4,7 @@
 //! nothing is lost as long as nothing overflows.
 
 use super::{EACH_NANOSECOND, race_on, take};
-use crate::line::{Bounds, Line, Overflow};
+use crate::line::{Bounds, Line, Overflow, Settings};
 use crate::striped::{Pool, Stripe};
 
 /// Two stripes of so many tokens at most beside a line that keeps four.
@@ -17,7 +17,8 @@ const LINE: u32 = 4;
 
 fn striped(batch: u32, on_line: u32, in_stripes: u32) -> Striped {
     let bounds = Bounds::usual(EACH_NANOSECOND, LINE);
-    let line = Line::new(EACH_NANOSECOND, LINE, on_line, bounds, 0);
+    let full = Settings::full(EACH_NANOSECOND, LINE, bounds, 0);
+    let line = Line::new(Settings { initial: on_line, ..full });
     let pool = Pool::empty(2, batch).expect("in range");
     pool.start(&line, in_stripes);
     Striped { line, pool }

@@ -11,7 +11,7 @@ const SLACK: u64 = 4;
 /// A line of one token with a slack, and two turns: at 1 and at 2.
 fn two_wait() -> (Line, Vec<Booking>) {
     let bounds = Bounds::usual(EACH_NANOSECOND, 1);
-    let line = Line::new(EACH_NANOSECOND, 1, 1, bounds, SLACK);
+    let line = Line::new(Settings::full(EACH_NANOSECOND, 1, bounds, SLACK));
     let book = || line.book(Ask::new(0, 1, Patience::Forever)).expect("there is room");
     book();
     let turns = vec![book(), book()];

@@ -354,6 +354,7 @@ impl Terms {
             Refusal::Late(turn) => {
                 self.too_late(requested, turn.wait().map(|wait| now.saturating_add(wait)))
             }
+            Refusal::QueueFull { places } => AcquireError::QueueFull { max_waiters: places },
             Refusal::NoRoom => AcquireError::DebtTooLarge { requested },
         }
     }

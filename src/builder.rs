@@ -2,9 +2,10 @@
 
 use crate::error::BuildError;
 use crate::limiter::Limiter;
-use crate::line::{Bounds, Line};
+use crate::line::{Bounds, Line, Settings};
 use crate::queue::Queue;
 use crate::rate::Rate;
+use crate::refill::Refill;
 use crate::striped::{Pool, Striped};
 use crate::time::{Clock, Timeline, nanos};
 use crate::turns::Waiters;
@@ -38,6 +39,7 @@ pub struct Builder {
     slack: Duration,
     clock: Clock,
     precise: Option<Duration>,
+    refill: Refill,
 }
 
 /// How much lateness is forgiven unless something else is said: several times what Tokio's timer
@@ -57,6 +59,7 @@ impl Builder {
             slack: USUAL_SLACK,
             clock: Clock::Tokio,
             precise: None,
+            refill: Refill::Even,
         }
     }
 
@@ -132,6 +135,11 @@ impl Builder {
         Self { clock: clock.into(), ..self }
     }
 
+    /// How permits come in; evenly unless set. See [`Refill`].
+    pub fn refill(self, refill: Refill) -> Self {
+        Self { refill, ..self }
+    }
+
     /// Lets those who wait come to their turns as exactly as the runtime can: the timer wakes them
     /// `margin` before, and from then on they yield to other tasks and look again each time
     /// they are polled. For who paces packets or frames.
@@ -163,8 +171,17 @@ impl Builder {
                 .map_or(usual.rate, |max| if max.is_unlimited() { Rate::MAX } else { max }),
             burst: self.max_burst.unwrap_or(usual.burst),
         };
-        let line = Line::new(self.rate, self.burst, initial, bounds, nanos(self.slack));
-        Ok(Limiter::build(line, self.waiters()))
+        let waiters = self.waiters();
+        let line = Line::new(Settings {
+            rate: self.rate,
+            minting: self.refill.minting(&waiters.time),
+            burst: self.burst,
+            initial,
+            bounds,
+            slack: nanos(self.slack),
+            now: waiters.time.now(),
+        });
+        Ok(Limiter::build(line, waiters))
     }
 
     /// Builds a [`Striped`] limiter of so many stripes (or the next power of two) that hold up to
@@ -216,9 +233,10 @@ impl Builder {
         Ok(initial)
     }
 
-    fn waiters(self) -> Waiters {
+    fn waiters(&self) -> Waiters {
         let queue = Queue::new(self.max_waiters.unwrap_or(Queue::UNBOUNDED));
         let max_wait = self.max_wait.map_or(u64::MAX, nanos);
-        Waiters::new(Timeline::new(self.clock), max_wait, queue, self.precise.map(nanos))
+        let time = Timeline::new(&self.clock, self.refill.lead(self.rate));
+        Waiters::new(time, max_wait, queue, self.precise.map(nanos))
     }
 }

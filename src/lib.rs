@@ -85,6 +85,7 @@ mod observe;
 mod queue;
 mod rate;
 mod rate_limit;
+mod refill;
 mod reservation;
 mod sleep;
 mod striped;
@@ -105,6 +106,7 @@ pub use error::{
 pub use limiter::Limiter;
 pub use rate::Rate;
 pub use rate_limit::{BoxAcquire, DynRateLimit, RateLimit};
+pub use refill::Refill;
 pub use reservation::Reservation;
 pub use striped::Striped;
 pub use time::Clock;

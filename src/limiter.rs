@@ -3,7 +3,9 @@
 use crate::acquire::Acquire;
 use crate::builder::{Builder, USUAL_SLACK};
 use crate::error::{Limited, RangeError, ReserveError, TryAcquireError};
-use crate::line::{Ask, Booking, Bounds, Line, Outlook, Patience, Refusal, Verdict};
+use crate::line::{
+    Ask, Booking, Bounds, Line, Minting, Outlook, Patience, Refusal, Settings, Verdict,
+};
 use crate::observe;
 use crate::rate::Rate;
 use crate::reservation::Reservation;
@@ -88,7 +90,15 @@ impl Limiter {
     #[must_use]
     pub fn new(rate: Rate, burst: u32) -> Self {
         let bounds = Bounds::usual(rate, burst);
-        let line = Line::new(rate, burst, burst, bounds, nanos(USUAL_SLACK));
+        let line = Line::new(Settings {
+            rate,
+            minting: Minting::Even,
+            burst,
+            initial: burst,
+            bounds,
+            slack: nanos(USUAL_SLACK),
+            now: 0,
+        });
         Self::build(line, Waiters::default())
     }
 
@@ -174,7 +184,9 @@ impl Limiter {
                 Err(TryAcquireError::ExceedsBurst { requested: n, burst })
             }
             Err(Refusal::Closed) => Err(TryAcquireError::Closed),
-            Err(Refusal::NoRoom) => unreachable!("what can be had now has room"),
+            Err(Refusal::NoRoom | Refusal::QueueFull { .. }) => {
+                unreachable!("what is there has room")
+            }
         }
     }
 
@@ -275,7 +287,7 @@ impl Limiter {
             }
             Err(Refusal::NoRoom) => Err(ReserveError::DebtTooLarge { requested: n }),
             Err(Refusal::Closed) => Err(ReserveError::Closed),
-            Err(Refusal::Late(_)) => unreachable!("it waits for ever"),
+            Err(Refusal::Late(_) | Refusal::QueueFull { .. }) => unreachable!("it waits for ever"),
         }
     }
 

@@ -43,24 +43,30 @@ pub(crate) enum Timeline {
     #[cfg(feature = "quanta")]
     Quanta {
         clock: quanta::Clock,
-        /// As the clock counts.
-        beginning: u64,
+        /// When it was made, as the clock counts, and the limiter's time of then in nanoseconds.
+        made: u64,
+        lead: u64,
     },
 }
 
 impl Default for Timeline {
     fn default() -> Self {
-        Self::new(Clock::Tokio)
+        Self::new(&Clock::Tokio, Duration::ZERO)
     }
 }
 
 impl Timeline {
-    /// One that begins now.
-    pub(crate) fn new(clock: Clock) -> Self {
+    /// One that began `lead` ago; or begins now, where the platform can't tell when that was.
+    pub(crate) fn new(clock: &Clock, lead: Duration) -> Self {
         match clock {
-            Clock::Tokio => Self::Tokio(Instant::now()),
+            Clock::Tokio => {
+                let now = Instant::now();
+                Self::Tokio(now.checked_sub(lead).unwrap_or(now))
+            }
             #[cfg(feature = "quanta")]
-            Clock::Quanta(clock) => Self::Quanta { beginning: clock.raw(), clock },
+            Clock::Quanta(clock) => {
+                Self::Quanta { made: clock.raw(), lead: nanos(lead), clock: clock.clone() }
+            }
         }
     }
 
@@ -68,9 +74,11 @@ impl Timeline {
     pub(crate) fn now(&self) -> u64 {
         match self {
             Self::Tokio(_) => self.nanos(Instant::now()),
-            // What lies before the beginning, after a step back, counts as the beginning.
+            // What lies before it was made, after a step back, counts as then.
             #[cfg(feature = "quanta")]
-            Self::Quanta { clock, beginning } => clock.delta_as_nanos(*beginning, clock.raw()),
+            Self::Quanta { clock, made, lead } => {
+                lead.saturating_add(clock.delta_as_nanos(*made, clock.raw()))
+            }
         }
     }
 

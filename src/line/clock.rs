@@ -79,6 +79,43 @@ impl Speed {
     }
 }
 
+/// How tokens are minted: evenly, or all of a period at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Minting {
+    Even,
+    /// The periods begin with the line, and again with each new rate.
+    InSteps,
+    /// One of the periods begins at this time, whatever the rate.
+    InStepsFrom(u64),
+    /// The periods begin with the first use of the line.
+    InStepsFromUse,
+}
+
+impl Minting {
+    pub(crate) fn speed(self, rate: Rate, token: Grains) -> Speed {
+        match self {
+            Self::Even => Speed::of(rate, token),
+            Self::InSteps | Self::InStepsFrom(_) | Self::InStepsFromUse => {
+                Speed::in_steps(rate, token)
+            }
+        }
+    }
+
+    /// When a clock of that speed starts that is to mint from `time` on: then, or when the period
+    /// began that goes on at that time.
+    pub(crate) fn start(self, time: u64, speed: Speed) -> u64 {
+        match self {
+            Self::InStepsFrom(begin) if speed.is_in_steps() => {
+                let ahead = i128::from(time) - i128::from(begin);
+                let since = ahead.rem_euclid(i128::from(speed.over));
+                // What would lie before the beginning of all starts there.
+                time.saturating_sub(u64::try_from(since).expect("less than a period"))
+            }
+            _ => time,
+        }
+    }
+}
+
 /// A stretch of minting at one speed: the line stands at `origin` until `start`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock {
@@ -112,6 +149,9 @@ impl Clock {
     pub(crate) fn starting(speed: Speed) -> Self {
         Self { start: 0, origin: Position::ORIGIN, speed, since: 0, last_step: 0 }
     }
+
+    /// When one starts that waits for the first use.
+    pub(crate) const NOT_STARTED: u64 = u64::MAX;
 
     /// The clock that takes over at `now`, when `origin` is minted, and stands still until `start`.
     pub(crate) fn followed_by(&self, now: u64, origin: Position, start: u64, speed: Speed) -> Self {

@@ -20,6 +20,21 @@ impl Patience {
     }
 }
 
+/// How much may be booked beyond what can be had now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ahead {
+    /// As many as there can be stands for no limit.
+    pub(crate) tokens: u32,
+    pub(crate) token: Grains,
+}
+
+impl Ahead {
+    fn length(self) -> Grains {
+        let length = self.token.0.saturating_mul(u64::from(self.tokens));
+        if self.tokens == u32::MAX { Grains::ROOM } else { Grains(length).min(Grains::ROOM) }
+    }
+}
+
 /// The free end of the line as it is at one instant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tail {
@@ -68,6 +83,10 @@ pub(crate) enum Refusal {
     },
     /// Its turn comes later than it can wait.
     Late(Turn),
+    /// More would be booked ahead than may be.
+    QueueFull {
+        places: u32,
+    },
     /// The line has no room so far ahead.
     NoRoom,
 }
@@ -99,7 +118,8 @@ pub(crate) enum Demand {
     Interval,
 }
 
-/// Whether who is so patient may have a turn that comes when `end` is minted.
+/// Whether who is so patient may have a turn that comes when `end` is minted, if no more than
+/// `ahead` may be booked beyond what can be had now.
 #[inline]
 pub(crate) fn accept(
     now: u64,
@@ -107,6 +127,7 @@ pub(crate) fn accept(
     tail: &Tail,
     end: Position,
     patience: Patience,
+    ahead: Ahead,
 ) -> Result<(), Refusal> {
     let in_time = match patience {
         Patience::Forever => true,
@@ -115,6 +136,8 @@ pub(crate) fn accept(
     };
     if !in_time {
         Err(Refusal::Late(Turn::new(&config.clock, now, tail.reading, end)))
+    } else if end > tail.reach + ahead.length() {
+        Err(Refusal::QueueFull { places: ahead.tokens })
     } else if end >= tail.room {
         Err(Refusal::NoRoom)
     } else {

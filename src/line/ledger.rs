@@ -1,7 +1,7 @@
 //! For the loom models: where every token of a line is.
 
 use super::position::{Interval, Position};
-use super::{Booking, Line};
+use super::{Booking, Line, Minting, Settings};
 use super::{
     config::{Config, ConfigCell, WORDS},
     position::Grains,
@@ -60,10 +60,17 @@ pub(crate) enum Loss {
     Possible,
 }
 
+impl Settings {
+    /// A line that starts full.
+    pub(crate) fn full(rate: Rate, burst: u32, bounds: Bounds, slack: u64) -> Self {
+        Self { rate, minting: Minting::Even, burst, initial: burst, bounds, slack, now: 0 }
+    }
+}
+
 impl Line {
     /// A line of `burst` tokens of so many grains each, to bring laps about soon.
     pub(crate) fn coarse(token: u64, rate: Rate, burst: u32, bounds: Bounds) -> Self {
-        Self::with_token(Grains(token), rate, burst, burst, bounds, 0)
+        Self::with_token(Grains(token), Settings::full(rate, burst, bounds, 0))
     }
 }
 

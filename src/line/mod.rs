@@ -22,7 +22,7 @@ mod state;
 
 pub(crate) use batch::Overflow;
 pub(crate) use booking::Booking;
-pub(crate) use clock::Turn;
+pub(crate) use clock::{Minting, Turn};
 pub(crate) use decide::{Patience, Refusal};
 pub(crate) use plain::Verdict;
 pub(crate) use scale::Bounds;
@@ -31,9 +31,9 @@ pub(crate) use scale::Bounds;
 pub(crate) use {config::ConfigCell, ledger::Loss};
 
 use crate::rate::Rate;
-use clock::{Clock, Speed};
+use clock::Clock;
 use config::Config;
-use decide::Tail;
+use decide::{Ahead, Tail};
 use holes::{Free, Holes, earliest_run};
 use position::{Grains, Interval, Position};
 use slack::Slack;
@@ -45,8 +45,23 @@ pub(crate) struct Line {
     holes: Holes,
     /// The length of a token.
     token: Grains,
+    minting: Minting,
     bounds: Bounds,
     slack: Slack,
+}
+
+/// What a line is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) rate: Rate,
+    pub(crate) minting: Minting,
+    pub(crate) burst: u32,
+    pub(crate) initial: u32,
+    pub(crate) bounds: Bounds,
+    /// In nanoseconds.
+    pub(crate) slack: u64,
+    /// When it is made.
+    pub(crate) now: u64,
 }
 
 /// What is asked of a line.
@@ -55,6 +70,8 @@ pub(crate) struct Ask {
     pub(crate) now: u64,
     pub(crate) tokens: u32,
     pub(crate) patience: Patience,
+    /// How many tokens may be booked beyond what can be had now, with those that are asked for.
+    pub(crate) ahead: u32,
     /// How far back overflow is judged; see [`slack`].
     allowance: u64,
 }
@@ -63,7 +80,7 @@ impl Ask {
     /// By one who is judged by the present.
     #[inline]
     pub(crate) fn new(now: u64, tokens: u32, patience: Patience) -> Self {
-        Self { now, tokens, patience, allowance: 0 }
+        Self { now, tokens, patience, ahead: u32::MAX, allowance: 0 }
     }
 }
 
@@ -97,35 +114,50 @@ enum Answer {
 
 impl Line {
     /// A line with `initial` tokens minted and not spent.
-    pub(crate) fn new(rate: Rate, burst: u32, initial: u32, bounds: Bounds, slack: u64) -> Self {
-        Self::with_token(scale::fit(rate, bounds), rate, burst, initial, bounds, slack)
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self::with_token(scale::fit(settings.rate, settings.bounds), settings)
     }
 
-    fn with_token(
-        token: Grains,
-        rate: Rate,
-        burst: u32,
-        initial: u32,
-        bounds: Bounds,
-        slack: u64,
-    ) -> Self {
+    fn with_token(token: Grains, settings: Settings) -> Self {
+        let Settings { rate, minting, burst, initial, bounds, slack, now } = settings;
         let capacity = token.times(burst);
-        let clock = Clock::starting(Speed::of(rate, token));
+        let speed = minting.speed(rate, token);
+        let start = match minting {
+            Minting::InStepsFromUse => Clock::NOT_STARTED,
+            _ => minting.start(now, speed),
+        };
+        let clock = Clock { start, ..Clock::starting(speed) };
         let floor = Position::ORIGIN - capacity;
         let config = Config { clock, capacity, floor, rate, paused: None };
         let spent = Position::ORIGIN - token.times(initial);
-        let slack = Slack::new(slack);
-        Self { state: State::new(config, spent), holes: Holes::new(), token, bounds, slack }
+        let (state, holes, slack) = (State::new(config, spent), Holes::new(), Slack::new(slack));
+        Self { state, holes, token, minting, bounds, slack }
     }
 
     /// Books the earliest tokens that can be had, if their turn comes in time. A refusal writes
     /// nothing.
     pub(crate) fn book(&self, ask: Ask) -> Result<Booking, Refusal> {
+        if self.minting == Minting::InStepsFromUse {
+            self.start_with_use(ask);
+        }
         match self.book_tail(ask) {
             Answer::Nothing => Ok(Booking::NOTHING),
             Answer::Booked(interval, immediate) => Ok(Booking::of(interval, immediate)),
             Answer::Refused(refusal) => Err(refusal),
             Answer::LookAtHoles => self.book_run(ask),
+        }
+    }
+
+    /// Starts the clock of a line that waits for its first use, if this is one. The line is full then,
+    /// so it is not refused.
+    fn start_with_use(&self, ask: Ask) {
+        let waits = |config: &Config| config.clock.start == Clock::NOT_STARTED;
+        let View { closed, config, .. } = self.state.view();
+        if waits(&config) && !closed && (1..=self.burst()).contains(&ask.tokens) {
+            self.state.config().replace(|config| {
+                let start = if waits(&config) { ask.now } else { config.clock.start };
+                Config { clock: Clock { start, ..config.clock }, ..config }
+            });
         }
     }
 
@@ -136,7 +168,20 @@ impl Line {
         tokens: u32,
         patience: Patience,
     ) -> Result<Booking, Refusal> {
-        self.book(Ask { now, tokens, patience, allowance: self.allowance(now) })
+        self.book(Ask { allowance: self.allowance(now), ..Ask::new(now, tokens, patience) })
+    }
+
+    /// As [`Self::book_to_wait`], if no more than `ahead` tokens are booked then beyond what can
+    /// be had now.
+    pub(crate) fn book_to_queue(
+        &self,
+        now: u64,
+        tokens: u32,
+        patience: Patience,
+        ahead: u32,
+    ) -> Result<Booking, Refusal> {
+        let allowance = self.allowance(now);
+        self.book(Ask { ahead, allowance, ..Ask::new(now, tokens, patience) })
     }
 
     /// How much lateness is forgiven at `now`, to those who wait.
@@ -172,7 +217,8 @@ impl Line {
     /// Books at the end of the line, unless it would have to wait there and there are holes.
     #[inline]
     fn book_tail(&self, ask: Ask) -> Answer {
-        let Ask { now, tokens, patience, allowance } = ask;
+        let Ask { now, tokens, patience, ahead, allowance } = ask;
+        let ahead = Ahead { tokens: ahead, token: self.token };
         let cost = self.cost(tokens);
         self.state.update(|view| {
             match decide::admit(view.closed, &view.config, now, cost, self.token) {
@@ -188,7 +234,7 @@ impl Line {
                     return Step::Stay(Answer::LookAtHoles);
                 }
                 if let Err(refusal) =
-                    decide::accept(now, &view.config, &tail, interval.end, patience)
+                    decide::accept(now, &view.config, &tail, interval.end, patience, ahead)
                 {
                     return Step::Stay(Answer::Refused(refusal));
                 }
@@ -214,7 +260,8 @@ impl Line {
 
     /// As [`Self::book_run`]; gives up, with nothing taken, if what it found is gone.
     fn try_book_run(&self, ask: Ask) -> Option<Result<Booking, Refusal>> {
-        let Ask { now, tokens, patience, allowance } = ask;
+        let Ask { now, tokens, patience, ahead, allowance } = ask;
+        let ahead = Ahead { tokens: ahead, token: self.token };
         let view = self.state.view();
         let config = &view.config;
         let cost = self.cost(tokens);
@@ -231,7 +278,7 @@ impl Line {
         let free = alive.chain(std::iter::once(at_tail));
         let run = earliest_run(free, cost, config.capacity);
         let end = run.last()?.interval.end;
-        if let Err(refusal) = decide::accept(now, config, &tail, end, patience) {
+        if let Err(refusal) = decide::accept(now, config, &tail, end, patience, ahead) {
             return Some(Err(refusal));
         }
         if !self.holes.claim(&run) {
@@ -347,13 +394,13 @@ impl Line {
             return Err(self.bounds);
         }
         self.state.config().replace(|config| {
-            if rate == config.rate {
+            let speed = self.minting.speed(rate, self.token);
+            if speed == config.clock.speed && rate == config.rate {
                 return config;
             }
             // An older `now` mints nothing twice: the clock does not start again before itself.
-            let start = config.clock.start.max(now);
+            let start = self.minting.start(config.clock.start.max(now), speed);
             let origin = self.minted(&config, now);
-            let speed = Speed::of(rate, self.token);
             Config { clock: config.clock.followed_by(now, origin, start, speed), rate, ..config }
         });
         Ok(())
@@ -379,7 +426,8 @@ impl Line {
             }
             let paused = config.pause_at(now).or(Some(now));
             let origin = self.minted(&config, now);
-            let clock = config.clock.followed_by(now, origin, until, config.clock.speed);
+            let start = self.minting.start(until, config.clock.speed);
+            let clock = config.clock.followed_by(now, origin, start, config.clock.speed);
             Config { clock, paused, ..config }
         });
     }
@@ -388,7 +436,8 @@ impl Line {
     pub(crate) fn resume(&self, now: u64) {
         self.state.config().replace(|config| {
             let Some(paused) = config.pause_at(now) else { return config };
-            let clock = Clock { start: now.max(paused), ..config.clock };
+            let start = self.minting.start(now.max(paused), config.clock.speed);
+            let clock = Clock { start, ..config.clock };
             Config { clock, paused: None, ..config }
         });
     }
@@ -409,6 +458,35 @@ impl Line {
                 config.horizon(config.clock.read(now).filled)
             };
             Config { capacity, floor, ..config }
+        });
+        Ok(())
+    }
+
+    /// Mints `limit` tokens at each step from `now` on and holds as many, for a line in steps that
+    /// mints all that it holds. What was used since the last step counts: as much more is there at
+    /// once as the limit is higher, or as much less.
+    pub(crate) fn set_limit(&self, now: u64, limit: u32, rate: Rate) -> Result<(), Bounds> {
+        if limit > self.bounds.burst {
+            return Err(self.bounds);
+        }
+        self.state.config().replace(|config| {
+            let (capacity, old) = (self.token.times(limit), config.capacity);
+            if capacity == old {
+                return config;
+            }
+            let Clock { start, speed, .. } = config.clock;
+            let minted = config.clock.read(now).minted;
+            let origin = if capacity > old {
+                minted + Grains(capacity.0 - old.0)
+            } else {
+                // Who has used more than the new limit already does not owe it to the next step.
+                let used = self.state.view().spent.min(minted);
+                (minted - Grains(old.0 - capacity.0)).max(used)
+            };
+            let start = now.checked_sub(start).map_or(start, |elapsed| now - elapsed % speed.over);
+            let speed = self.minting.speed(rate, self.token);
+            let clock = config.clock.followed_by(now, origin, start, speed);
+            Config { clock, capacity, rate, ..config }
         });
         Ok(())
     }
@@ -460,7 +538,15 @@ mod tests {
 
     fn line(burst: u32) -> Line {
         let rate = Rate::per_second(1);
-        Line::new(rate, burst, burst, Bounds::usual(rate, burst), 0)
+        Line::new(Settings {
+            rate,
+            minting: Minting::Even,
+            burst,
+            initial: burst,
+            bounds: Bounds::usual(rate, burst),
+            slack: 0,
+            now: 0,
+        })
     }
 
     /// Checks that `refuse` is refused and leaves each word as it was.
