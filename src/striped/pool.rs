@@ -90,10 +90,12 @@ impl Pool {
     /// Fills a stripe that has just been emptied, so that it may be long until it is again.
     #[cold]
     fn fetch(&self, line: &Line, number: usize, clock: impl Fn() -> u64) {
-        let now = clock();
         let stripe = self.stripe(number);
+        // Read before the clock: a word that another thread made later is not missing since then.
+        let word = stripe.word();
+        let now = clock();
         if !self.take_of_line(line, stripe, 0, now, 0, &clock) {
-            stripe.record(stripe.word(), line.overflowed_by(now));
+            stripe.record(word, line.overflowed_by(now));
         }
     }
 
@@ -176,5 +178,44 @@ impl Pool {
             stripe.record(stripe.word(), line.overflowed_by(clock()));
         }
         enough
+    }
+}
+
+#[cfg(all(test, not(paceline_loom)))]
+mod tests {
+    use super::*;
+    use crate::line::Bounds;
+    use crate::rate::Rate;
+
+    /// A thread empties its stripe and reads the clock, and stands still there. Meanwhile another
+    /// one fills the stripe and uses a part of it much later, when the first goes on.
+    #[test]
+    fn a_stripe_that_another_thread_filled_meanwhile_is_missing_nothing_from_before() {
+        let rate = Rate::per_second(1_000_000);
+        let line = Line::new(rate, 4, 4, Bounds::usual(rate, 4), 0);
+        let pool = Pool::empty(2, 4).unwrap();
+        pool.start(&line, 8);
+        let take = |number, n, now| {
+            pool.take(&line, number, n, || now, || ())
+                || pool.take_elsewhere(&line, number, n, now, 0, || now)
+        };
+        line.take_batch(0, 4, 4, 0).unwrap();
+        let later = 12_000;
+        let others = || {
+            assert!(take(0, 1, 5_000), "and it has three more");
+            assert!(take(0, 2, later));
+        };
+        let clock = || {
+            others();
+            0
+        };
+        assert!(pool.take(&line, 0, 4, clock, || ()));
+        let mut used = 2;
+        for number in [1, 0] {
+            while take(number, 1, later) {
+                used += 1;
+            }
+        }
+        assert!(used <= 12, "{used} are used in a nanosecond");
     }
 }
