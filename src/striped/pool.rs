@@ -129,11 +129,12 @@ impl Pool {
     ) -> bool {
         let most = n.saturating_add(stripe.word().room(self.batch)).max(1);
         let Some(batch) = line.take_batch(now, n.max(1), most, allowance) else { return false };
-        // Another thread may have filled the stripe meanwhile; then the line has the rest back.
+        // What overflowed fills this stripe too: then the line has the rest back, and so it has
+        // if another thread has filled the stripe meanwhile.
         let spare = batch.tokens - n;
+        self.share_out(line, batch.overflowed.clone(), clock);
         let added = stripe.add(spare, self.batch);
         line.give_back_surplus(now, &batch, spare - added);
-        self.share_out(line, batch.overflowed, clock);
         true
     }
 
