@@ -29,8 +29,10 @@ impl Pool {
     /// range.
     pub(crate) fn empty(count: u32, batch: u32) -> Option<Self> {
         let in_range = (1..=MOST_STRIPES).contains(&count) && (1..=MOST_TOKENS).contains(&batch);
-        let stripes = (0..count.next_power_of_two()).map(|_| Stripe::empty());
-        in_range.then(|| Self { stripes: stripes.collect(), batch })
+        in_range.then(|| {
+            let stripes = (0..count.next_power_of_two()).map(|_| Stripe::empty());
+            Self { stripes: stripes.collect(), batch }
+        })
     }
 
     /// Puts in so many tokens in all, beside a line that has just begun.
