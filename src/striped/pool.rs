@@ -140,6 +140,16 @@ impl Pool {
         true
     }
 
+    /// Lets stripes have what overflowed while they lacked it, before somebody moves the line on who
+    /// does not ask them.
+    #[cold]
+    pub(crate) fn catch_up(&self, line: &Line, now: u64, clock: impl Fn() -> u64) {
+        if let Some(batch) = line.take_batch(now, 1, 1, 0) {
+            line.give_back_surplus(now, &batch, 1);
+            self.share_out(line, batch.overflowed, &clock);
+        }
+    }
+
     /// Fills stripes with what overflowed while they lacked it. Each such token goes to one of them.
     fn share_out(&self, line: &Line, overflowed: Range<u64>, clock: &impl Fn() -> u64) {
         let Range { start, end: mut free } = overflowed;
