@@ -86,7 +86,7 @@ async fn striped_it_goes_by_it_too() {
     let (clock, mock) = quanta::Clock::mock();
     let builder = Limiter::builder(Rate::per_second(1_000)).burst(12).clock(clock);
     let limiter = builder.build_striped(2, 4).unwrap();
-    let drain = || (0..).find(|_| limiter.try_acquire().is_err());
+    let drain = || (0..100).find(|_| limiter.try_acquire().is_err());
     assert_eq!(drain(), Some(12));
     advance(HOUR).await;
     assert_eq!(drain(), Some(0));
@@ -198,17 +198,17 @@ async fn who_waits_sleeps_as_long_as_its_turn_is_off_and_looks_again() {
     let limiter = Arc::new(limiter);
     drain(&limiter);
     let start = Instant::now();
-    let waiter = tokio::spawn(Arc::clone(&limiter).acquire_owned());
+    let task = tokio::spawn(Arc::clone(&limiter).acquire_owned());
     sleep(99 * MILLI).await;
     mock.increment(60 * MILLI);
     // The timer was set when nothing had been minted. It finds that 40 ms are left, and then 10.
     sleep(2 * MILLI).await;
-    assert!(!waiter.is_finished());
+    assert!(!task.is_finished());
     mock.increment(30 * MILLI);
     sleep(40 * MILLI).await;
-    assert!(!waiter.is_finished());
+    assert!(!task.is_finished());
     mock.increment(10 * MILLI);
-    let waited = timeout(HOUR, waiter).await.unwrap().unwrap();
+    let waited = timeout(HOUR, task).await.unwrap().unwrap();
     assert_eq!(waited, Ok(100 * MILLI), "by its clock");
     assert_eq!(start.elapsed(), 150 * MILLI, "by Tokio's");
     assert_eq!(drain(&limiter), 0);
@@ -219,11 +219,11 @@ async fn who_waits_is_served_when_the_clock_has_moved_on_before_the_timer() {
     let (limiter, mock) = limiter(Rate::per_second(10), 1);
     let limiter = Arc::new(limiter);
     drain(&limiter);
-    let waiter = tokio::spawn(Arc::clone(&limiter).acquire_owned());
+    let task = tokio::spawn(Arc::clone(&limiter).acquire_owned());
     yield_now().await;
     mock.increment(100 * MILLI);
     let start = Instant::now();
-    let waited = timeout(HOUR, waiter).await.unwrap().unwrap();
+    let waited = timeout(HOUR, task).await.unwrap().unwrap();
     assert_eq!(waited, Ok(100 * MILLI));
     assert_eq!(start.elapsed(), 100 * MILLI);
 }

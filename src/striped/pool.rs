@@ -231,4 +231,25 @@ mod tests {
         }
         assert!(used <= 12, "{used} are used in a nanosecond");
     }
+
+    /// A thread has what overflowed in its hand and reads the clock. Meanwhile another one empties
+    /// a stripe, which lacked nothing when that overflowed.
+    #[test]
+    fn a_stripe_is_not_filled_by_what_overflowed_before_it_was_emptied() {
+        let rate = Rate::per_second(1_000_000);
+        let line = Line::new(rate, 4, 4, Bounds::usual(rate, 4), 0);
+        let pool = Pool::empty(2, 4).unwrap();
+        pool.start(&line, 8);
+        let now = 100_000;
+        // Nobody has seen that the first stripe lacks two.
+        assert!(pool.take(&line, 0, 2, || now, || ()));
+        let others = || {
+            line.take_batch(now, 1, 4, 0);
+            assert!(pool.take(&line, 1, 4, || now, || ()));
+            now
+        };
+        assert!(pool.take_of_line(&line, pool.stripe(1), 1, now, 0, &others));
+        assert_eq!(pool.tokens(), 2, "used are 10 of 12");
+        assert_eq!(line.whole_tokens(now), 0);
+    }
 }
