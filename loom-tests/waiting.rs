@@ -1,7 +1,7 @@
 //! Those who wait: their slack, and their places.
 
 use super::{EACH_NANOSECOND, check, race, take};
-use crate::line::{Ask, Booking, Bounds, Line, Loss, Outlook, Patience};
+use crate::line::{Ask, Booking, Bounds, Line, Loss, Outlook, Patience, Settings};
 use crate::queue::Queue;
 use loom::sync::Arc;
 use loom::thread;

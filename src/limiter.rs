@@ -3,9 +3,7 @@
 use crate::acquire::Acquire;
 use crate::builder::{Builder, USUAL_SLACK};
 use crate::error::{Limited, RangeError, ReserveError, TryAcquireError};
-use crate::line::{
-    Ask, Booking, Bounds, Line, Minting, Outlook, Patience, Refusal, Settings, Verdict,
-};
+use crate::line::{Ask, Booking, Bounds, Line, Outlook, Patience, Refusal, Settings, Verdict};
 use crate::observe;
 use crate::rate::Rate;
 use crate::reservation::Reservation;
@@ -90,15 +88,7 @@ impl Limiter {
     #[must_use]
     pub fn new(rate: Rate, burst: u32) -> Self {
         let bounds = Bounds::usual(rate, burst);
-        let line = Line::new(Settings {
-            rate,
-            minting: Minting::Even,
-            burst,
-            initial: burst,
-            bounds,
-            slack: nanos(USUAL_SLACK),
-            now: 0,
-        });
+        let line = Line::new(Settings::full(rate, burst, bounds, nanos(USUAL_SLACK)));
         Self::build(line, Waiters::default())
     }
 

@@ -186,7 +186,7 @@ impl Striped {
     ///
     /// As for [`Limiter::reserve`].
     pub fn reserve(&self) -> Result<Reservation<'_>, ReserveError> {
-        self.limiter.reserve()
+        self.reserve_many(1)
     }
 
     /// Books `n` permits of the line, to be used together when their turn comes.
@@ -195,6 +195,8 @@ impl Striped {
     ///
     /// As for [`Limiter::reserve_many`].
     pub fn reserve_many(&self, n: u32) -> Result<Reservation<'_>, ReserveError> {
+        let clock = || self.limiter.now();
+        self.pool.catch_up(self.limiter.line(), clock(), clock);
         self.limiter.reserve_many(n)
     }
 

@@ -100,6 +100,12 @@ impl Line {
     /// Where numbers end, no more overflow.
     pub(crate) fn overflowed_by(&self, now: u64) -> u64 {
         let config = self.state.view().config;
-        config.horizon(config.clock.read(now).filled).begun_tokens(self.token)
+        // While all is minted at once, nothing overflows.
+        let filled = if config.clock.is_unlimited_at(now) {
+            config.clock.origin
+        } else {
+            config.clock.read(now).filled
+        };
+        config.horizon(filled).begun_tokens(self.token)
     }
 }

@@ -1,7 +1,7 @@
 //! For the loom models: where every token of a line is.
 
 use super::position::{Interval, Position};
-use super::{Booking, Line, Minting, Settings};
+use super::{Booking, Line, Settings};
 use super::{
     config::{Config, ConfigCell, WORDS},
     position::Grains,
@@ -58,13 +58,6 @@ impl Booking {
 pub(crate) enum Loss {
     None,
     Possible,
-}
-
-impl Settings {
-    /// A line that starts full.
-    pub(crate) fn full(rate: Rate, burst: u32, bounds: Bounds, slack: u64) -> Self {
-        Self { rate, minting: Minting::Even, burst, initial: burst, bounds, slack, now: 0 }
-    }
 }
 
 impl Line {

@@ -64,6 +64,13 @@ pub(crate) struct Settings {
     pub(crate) now: u64,
 }
 
+impl Settings {
+    /// Of a line that mints evenly and starts full, at the beginning of its time.
+    pub(crate) fn full(rate: Rate, burst: u32, bounds: Bounds, slack: u64) -> Self {
+        Self { rate, minting: Minting::Even, burst, initial: burst, bounds, slack, now: 0 }
+    }
+}
+
 /// What is asked of a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask {
@@ -538,15 +545,7 @@ mod tests {
 
     fn line(burst: u32) -> Line {
         let rate = Rate::per_second(1);
-        Line::new(Settings {
-            rate,
-            minting: Minting::Even,
-            burst,
-            initial: burst,
-            bounds: Bounds::usual(rate, burst),
-            slack: 0,
-            now: 0,
-        })
+        Line::new(Settings::full(rate, burst, Bounds::usual(rate, burst), 0))
     }
 
     /// Checks that `refuse` is refused and leaves each word as it was.

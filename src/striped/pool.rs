@@ -28,8 +28,10 @@ impl Pool {
     /// range.
     pub(crate) fn empty(count: u32, batch: u32) -> Option<Self> {
         let in_range = (1..=MOST_STRIPES).contains(&count) && (1..=MOST_TOKENS).contains(&batch);
-        let stripes = (0..count.next_power_of_two()).map(|_| Stripe::empty());
-        in_range.then(|| Self { stripes: stripes.collect(), batch })
+        in_range.then(|| {
+            let stripes = (0..count.next_power_of_two()).map(|_| Stripe::empty());
+            Self { stripes: stripes.collect(), batch }
+        })
     }
 
     /// Puts in so many tokens in all, beside a line that has just begun.
@@ -89,10 +91,12 @@ impl Pool {
     /// Fills a stripe that has just been emptied, so that it may be long until it is again.
     #[cold]
     fn fetch(&self, line: &Line, number: usize, clock: impl Fn() -> u64) {
-        let now = clock();
         let stripe = self.stripe(number);
+        // Read before the clock: a word that another thread made later is not missing since then.
+        let word = stripe.word();
+        let now = clock();
         if !self.take_of_line(line, stripe, 0, now, 0, &clock) {
-            stripe.record(stripe.word(), line.overflowed_by(now));
+            stripe.record(word, line.overflowed_by(now));
         }
     }
 
@@ -126,12 +130,23 @@ impl Pool {
     ) -> bool {
         let most = n.saturating_add(stripe.word().room(self.batch)).max(1);
         let Some(batch) = line.take_batch(now, n.max(1), most, allowance) else { return false };
-        // Another thread may have filled the stripe meanwhile; then the line has the rest back.
+        // What overflowed fills this stripe too: then the line has the rest back, and so it has
+        // if another thread has filled the stripe meanwhile.
         let spare = batch.tokens - n;
+        self.share_out(line, batch.overflow, clock);
         let added = stripe.add(spare, self.batch);
         line.give_back_surplus(now, &batch, spare - added);
-        self.share_out(line, batch.overflow, clock);
         true
+    }
+
+    /// Lets stripes have what overflowed while they lacked it, before somebody moves the line on who
+    /// does not ask them.
+    #[cold]
+    pub(crate) fn catch_up(&self, line: &Line, now: u64, clock: impl Fn() -> u64) {
+        if let Some(batch) = line.take_batch(now, 1, 1, 0) {
+            line.give_back_surplus(now, &batch, 1);
+            self.share_out(line, batch.overflow, &clock);
+        }
     }
 
     /// Fills stripes with what overflowed while they lacked it. Each such token goes to one of them.
@@ -174,5 +189,65 @@ impl Pool {
             stripe.record(stripe.word(), line.overflowed_by(clock()));
         }
         enough
+    }
+}
+
+#[cfg(all(test, not(paceline_loom)))]
+mod tests {
+    use super::*;
+    use crate::line::{Bounds, Settings};
+    use crate::rate::Rate;
+
+    /// A thread empties its stripe and reads the clock, and stands still there. Meanwhile another
+    /// one fills the stripe and uses a part of it much later, when the first goes on.
+    #[test]
+    fn a_stripe_that_another_thread_filled_meanwhile_is_missing_nothing_from_before() {
+        let rate = Rate::per_second(1_000_000);
+        let line = Line::new(Settings::full(rate, 4, Bounds::usual(rate, 4), 0));
+        let pool = Pool::empty(2, 4).unwrap();
+        pool.start(&line, 8);
+        let take = |number, n, now| {
+            pool.take(&line, number, n, || now, || ())
+                || pool.take_elsewhere(&line, number, n, now, 0, || now)
+        };
+        line.take_batch(0, 4, 4, 0).unwrap();
+        let later = 12_000;
+        let others = || {
+            assert!(take(0, 1, 5_000), "and it has three more");
+            assert!(take(0, 2, later));
+        };
+        let clock = || {
+            others();
+            0
+        };
+        assert!(pool.take(&line, 0, 4, clock, || ()));
+        let mut used = 2;
+        for number in [1, 0] {
+            while take(number, 1, later) {
+                used += 1;
+            }
+        }
+        assert!(used <= 12, "{used} are used in a nanosecond");
+    }
+
+    /// A thread has what overflowed in its hand and reads the clock. Meanwhile another one empties
+    /// a stripe, which lacked nothing when that overflowed.
+    #[test]
+    fn a_stripe_is_not_filled_by_what_overflowed_before_it_was_emptied() {
+        let rate = Rate::per_second(1_000_000);
+        let line = Line::new(Settings::full(rate, 4, Bounds::usual(rate, 4), 0));
+        let pool = Pool::empty(2, 4).unwrap();
+        pool.start(&line, 8);
+        let now = 100_000;
+        // Nobody has seen that the first stripe lacks two.
+        assert!(pool.take(&line, 0, 2, || now, || ()));
+        let others = || {
+            line.take_batch(now, 1, 4, 0);
+            assert!(pool.take(&line, 1, 4, || now, || ()));
+            now
+        };
+        assert!(pool.take_of_line(&line, pool.stripe(1), 1, now, 0, &others));
+        assert_eq!(pool.tokens(), 2, "used are 10 of 12");
+        assert_eq!(line.whole_tokens(now), 0);
     }
 }
