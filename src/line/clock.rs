@@ -155,6 +155,10 @@ impl Clock {
 
     /// The clock that takes over at `now`, when `origin` is minted, and stands still until `start`.
     pub(crate) fn followed_by(&self, now: u64, origin: Position, start: u64, speed: Speed) -> Self {
+        if self.speed.is_unlimited() {
+            // It begins anew, with a full bucket. What was minted before is nothing to it.
+            return Self { start, origin, speed, since: now.max(self.since), last_step: 0 };
+        }
         if now <= self.since {
             return Self { start, origin, speed, ..*self };
         }

@@ -29,9 +29,9 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    fn length(self) -> Grains {
-        let length = self.token.0.saturating_mul(u64::from(self.tokens));
-        if self.tokens == u32::MAX { Grains::ROOM } else { Grains(length).min(Grains::ROOM) }
+    /// Whether so much would be too much.
+    fn is_exceeded_by(self, grains: u128) -> bool {
+        self.tokens != u32::MAX && grains > u128::from(self.token.0) * u128::from(self.tokens)
     }
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn accept(
     };
     if !in_time {
         Err(Refusal::Late(Turn::new(&config.clock, now, tail.reading, end)))
-    } else if end > tail.reach + ahead.length() {
+    } else if ahead.is_exceeded_by(end.beyond(tail.reach)) {
         Err(Refusal::QueueFull { places: ahead.tokens })
     } else if end >= tail.room {
         Err(Refusal::NoRoom)
