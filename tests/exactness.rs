@@ -197,6 +197,25 @@ fn a_limiter_is_full_after_it_was_unlimited_although_its_burst_was_raised() {
 }
 
 #[test]
+fn nothing_from_before_is_left_when_it_was_unlimited() {
+    let fast = |tokens| Rate::new(tokens, Duration::from_nanos(1)).unwrap();
+    frozen(|base| {
+        let limiter = Limiter::new(fast(3), 2);
+        let now = at(base, 5);
+        let turns = [(); 3].map(|()| limiter.reserve_many_at(2, now).unwrap());
+        limiter.set_rate_at(fast(4), now).unwrap();
+        let [first, second, _last] = turns;
+        first.cancel_at(now);
+        second.cancel_at(now);
+        limiter.set_rate_at(Rate::UNLIMITED, now).unwrap();
+        limiter.set_rate_at(fast(3), now).unwrap();
+        assert_eq!(limiter.tokens_at(now), 2.0);
+        let granted = [(); 4].map(|()| limiter.try_acquire_many_at(1, now).is_ok());
+        assert_eq!(granted, [true, true, false, false]);
+    });
+}
+
+#[test]
 fn no_permit_is_used_that_has_overflowed_by_a_fraction_of_a_grain() {
     // Grains of half a microsecond.
     let setup = Setup { rates: vec![Rate::per_second(1)], burst: 2, wide: true };
