@@ -203,7 +203,7 @@ fn nothing_from_before_is_left_when_it_was_unlimited() {
         let limiter = Limiter::new(fast(3), 2);
         let now = at(base, 5);
         let turns = [(); 3].map(|()| limiter.reserve_many_at(2, now).unwrap());
-        limiter.set_rate_at(fast(4), now).unwrap();
+        limiter.set_rate_at(fast(1), now).unwrap();
         let [first, second, _last] = turns;
         first.cancel_at(now);
         second.cancel_at(now);
