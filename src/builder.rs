@@ -5,7 +5,7 @@ use crate::limiter::Limiter;
 use crate::line::{Bounds, Line, Settings};
 use crate::queue::Queue;
 use crate::rate::Rate;
-use crate::refill::Refill;
+use crate::refill::{Periods, Refill};
 use crate::striped::{Pool, Striped};
 use crate::time::{Clock, Timeline, nanos};
 use crate::turns::Waiters;
@@ -39,7 +39,7 @@ pub struct Builder {
     slack: Duration,
     clock: Clock,
     precise: Option<Duration>,
-    refill: Refill,
+    periods: Periods,
 }
 
 /// How much lateness is forgiven unless something else is said: several times what Tokio's timer
@@ -59,7 +59,7 @@ impl Builder {
             slack: USUAL_SLACK,
             clock: Clock::Tokio,
             precise: None,
-            refill: Refill::Even,
+            periods: Periods::None,
         }
     }
 
@@ -137,19 +137,22 @@ impl Builder {
 
     /// How permits come in; evenly unless set. See [`Refill`].
     pub fn refill(self, refill: Refill) -> Self {
-        Self { refill, ..self }
+        self.periods(refill.into())
+    }
+
+    pub(crate) fn periods(self, periods: Periods) -> Self {
+        Self { periods, ..self }
     }
 
     /// Lets those who wait come to their turns as exactly as the runtime can: the timer wakes them
     /// `margin` before, and from then on they yield to other tasks and look again each time
     /// they are polled. For who paces packets or frames.
     ///
-    /// Tokio's timer wakes a task up to two milliseconds late, so a margin of 2 ms spares nearly
-    /// all of that, and is more than is needed elsewhere. It costs a processor core, of which
-    /// other tasks of the runtime may have all they want, for as long as anybody waits within the
-    /// margin: all of the time if turns come more often than the margin is long. (At 100/s and 2 ms
-    /// that is a fifth of a core; from 500/s on a whole one.) A task that keeps its thread busy makes
-    /// those who wait on the same thread late.
+    /// Tokio's timer wakes a task up to two milliseconds late, now and then more, so a margin of 2 ms
+    /// spares nearly all of that. It costs a processor core, of which other tasks of the runtime may
+    /// have all they want, for as long as anybody waits within the margin: at 100/s and 2 ms that was
+    /// a tenth of a core (the timer takes part of the margin), and from 500/s on it is a whole one. A
+    /// task that keeps its thread busy makes those late who wait on the same thread.
     ///
     /// In tests with paused time it makes no difference. Not set, the timer does all of it.
     pub fn precise(self, margin: Duration) -> Self {
@@ -174,7 +177,7 @@ impl Builder {
         let waiters = self.waiters();
         let line = Line::new(Settings {
             rate: self.rate,
-            minting: self.refill.minting(&waiters.time),
+            minting: self.periods.minting(&waiters.time),
             burst: self.burst,
             initial,
             bounds,
@@ -236,7 +239,7 @@ impl Builder {
     fn waiters(&self) -> Waiters {
         let queue = Queue::new(self.max_waiters.unwrap_or(Queue::UNBOUNDED));
         let max_wait = self.max_wait.map_or(u64::MAX, nanos);
-        let time = Timeline::new(&self.clock, self.refill.lead(self.rate));
+        let time = Timeline::new(&self.clock, self.periods.lead(self.rate));
         Waiters::new(time, max_wait, queue, self.precise.map(nanos))
     }
 }

@@ -79,6 +79,7 @@
 mod acquire;
 mod builder;
 mod error;
+mod leaky;
 mod limiter;
 mod line;
 mod observe;
@@ -93,6 +94,7 @@ mod sync;
 mod time;
 mod turns;
 mod verbs;
+pub mod window;
 
 #[cfg(all(test, paceline_loom))]
 #[path = "../loom-tests/mod.rs"]
@@ -103,6 +105,7 @@ pub use builder::Builder;
 pub use error::{
     AcquireError, BuildError, Limited, RangeError, RateError, ReserveError, TryAcquireError,
 };
+pub use leaky::{LeakyBucket, LeakyBucketBuilder};
 pub use limiter::Limiter;
 pub use rate::Rate;
 pub use rate_limit::{BoxAcquire, DynRateLimit, RateLimit};

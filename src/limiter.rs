@@ -347,6 +347,22 @@ impl Limiter {
         Ok(())
     }
 
+    /// What one of this rate and burst can be set to when nothing else is said.
+    pub(crate) fn usual_max_burst(rate: Rate, burst: u32) -> u32 {
+        Bounds::usual(rate, burst).burst
+    }
+
+    /// For a limiter in steps that keeps what a step brings: brings `limit` at each step, and keeps as
+    /// many; see [`Line::set_limit`].
+    pub(crate) fn set_limit(&self, limit: u32, rate: Rate, now: u64) -> Result<(), RangeError> {
+        self.line.set_limit(now, limit, rate).map_err(|Bounds { burst: max, .. }| {
+            RangeError::BurstExceedsMax { burst: limit, max }
+        })?;
+        observe::burst_set(limit);
+        self.waiters.changed.notify_waiters();
+        Ok(())
+    }
+
     /// Lets nothing be minted from now until `until`: what a client does when it is told to come
     /// back later (HTTP's 429 with `Retry-After`). What is stored can still be used; the turns of
     /// all who wait are pushed back, those of who booked already too.

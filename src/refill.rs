@@ -1,8 +1,8 @@
-//! [`Refill`]: how permits come in.
+//! [`Refill`]: how permits come in, and the periods in which they do.
 
 use crate::line::Minting;
 use crate::rate::Rate;
-use crate::time::{Timeline, nanos};
+use crate::time::{Timeline, nanos, since_epoch};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -51,26 +51,53 @@ pub enum Refill {
     IntervalAligned(Instant),
 }
 
-impl Refill {
+/// When the periods begin in which permits come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Periods {
+    /// There are none: permits come evenly.
+    None,
+    WhenMade,
+    AlignedTo(Instant),
+    /// One begins with the Unix epoch, by the machine's clock when the limiter is made.
+    WallClock,
+    WithUse,
+}
+
+impl From<Refill> for Periods {
+    fn from(refill: Refill) -> Self {
+        match refill {
+            Refill::Even => Self::None,
+            Refill::Interval => Self::WhenMade,
+            Refill::IntervalAligned(begin) => Self::AlignedTo(begin),
+        }
+    }
+}
+
+impl Periods {
     /// How far the limiter's time must reach back so that it knows when the present period began.
     pub(crate) fn lead(self, rate: Rate) -> Duration {
-        let Self::IntervalAligned(begin) = self else { return Duration::ZERO };
-        let now = Instant::now();
-        match now.checked_duration_since(begin) {
-            Some(since) => since,
-            None if rate.period == 0 => Duration::ZERO,
-            None => {
-                let ahead = nanos(begin - now) % rate.period;
-                Duration::from_nanos((rate.period - ahead) % rate.period)
+        let since = match self {
+            Self::None | Self::WhenMade | Self::WithUse => return Duration::ZERO,
+            Self::WallClock => nanos(since_epoch()),
+            Self::AlignedTo(begin) => {
+                let now = Instant::now();
+                if begin <= now {
+                    return now - begin;
+                }
+                let ahead = nanos(begin - now);
+                (rate.period - ahead.checked_rem(rate.period).unwrap_or(0)) % rate.period.max(1)
             }
-        }
+        };
+        Duration::from_nanos(since.checked_rem(rate.period).unwrap_or(0))
     }
 
     pub(crate) fn minting(self, time: &Timeline) -> Minting {
         match self {
-            Self::Even => Minting::Even,
-            Self::Interval => Minting::InSteps,
-            Self::IntervalAligned(begin) => Minting::InStepsFrom(time.nanos(begin)),
+            Self::None => Minting::Even,
+            Self::WhenMade => Minting::InSteps,
+            Self::AlignedTo(begin) => Minting::InStepsFrom(time.nanos(begin)),
+            Self::WallClock => Minting::InStepsFrom(0),
+            Self::WithUse => Minting::InStepsFromUse,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Where "now" comes from: a limiter's clock, as nanoseconds since the limiter was made.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 /// The clock that a limiter goes by: [`Builder::clock`](crate::Builder::clock).
@@ -123,6 +123,12 @@ impl Timeline {
             }
         }
     }
+}
+
+/// The time of day and date of the machine's clock, as the time since the Unix epoch; zero if it is
+/// set to a time before that. Read only when a limiter is made that asks for it.
+pub(crate) fn since_epoch() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
 /// Whole nanoseconds, at most `u64::MAX`. Cheaper than by way of the 128 bits of `as_nanos`.

@@ -101,4 +101,68 @@ macro_rules! verbs {
     };
 }
 
-pub(crate) use verbs;
+/// Makes a type `Turns` by those of the `Limiter` in its field `limiter`.
+macro_rules! turns_of_its_limiter {
+    ($limiter:ty) => {
+        impl crate::turns::Turns for $limiter {
+            type Booking = crate::line::Booking;
+
+            fn waiters(&self) -> &crate::turns::Waiters {
+                self.limiter.waiters()
+            }
+
+            #[inline]
+            fn take_at_once(&self, permits: u32, before: u64) -> Result<(), u64> {
+                self.limiter.take_at_once(permits, before)
+            }
+
+            #[inline]
+            fn try_at(&self, permits: u32, now: Option<u64>) -> Result<(), crate::TryAcquireError> {
+                self.limiter.try_at(permits, now)
+            }
+
+            fn close(&self) {
+                self.limiter.close();
+            }
+
+            fn is_closed(&self) -> bool {
+                self.limiter.is_closed()
+            }
+
+            fn book(
+                &self,
+                now: u64,
+                permits: u32,
+                patience: crate::line::Patience,
+            ) -> Result<Self::Booking, crate::line::Refusal> {
+                self.book_in_line(now, permits, patience)
+            }
+
+            fn is_immediate(&self, booking: &Self::Booking) -> bool {
+                self.limiter.is_immediate(booking)
+            }
+
+            fn permits_of(&self, booking: &Self::Booking) -> u32 {
+                self.limiter.permits_of(booking)
+            }
+
+            fn due(&self, booking: &Self::Booking) -> Option<u64> {
+                self.limiter.due(booking)
+            }
+
+            fn look(&self, now: u64, booking: &Self::Booking) -> crate::line::Outlook {
+                self.limiter.look(now, booking)
+            }
+
+            fn woke(&self, now: u64, late: u64) {
+                self.limiter.woke(now, late);
+            }
+
+            fn give_back(&self, now: u64, booking: &Self::Booking) {
+                self.limiter.give_back(now, booking);
+            }
+        }
+    };
+}
+
+pub(crate) use {turns_of_its_limiter, verbs};

@@ -3,6 +3,7 @@
 use crate::rate::Rate;
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
+use std::time::Duration;
 
 /// Why a limiter was not built.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,20 @@ pub enum BuildError {
         burst: u32,
         /// The smallest that leaves the line a batch beside what the stripes hold.
         least: u32,
+    },
+    /// There can't be so many permits in such a window.
+    WindowOutOfRange {
+        /// How many permits: up to 1000 per nanosecond.
+        limit: u32,
+        /// How long the window is: up to 584 years, and not zero.
+        window: Duration,
+    },
+    /// More are to be let through without delay than there is room for.
+    DelayExceedsCapacity {
+        /// How many are to be let through without delay.
+        delay: u32,
+        /// How many there is room for.
+        capacity: u32,
     },
     /// There can't be so many stripes, or of so many permits.
     StripesOutOfRange {
@@ -84,6 +99,13 @@ impl Display for BuildError {
             Self::RateExceedsMax { rate, max } => rate_exceeds_max(f, *rate, *max),
             Self::BurstExceedsMax { burst, max } => burst_exceeds_max(f, *burst, *max),
             Self::BurstTooSmall { burst, least } => burst_too_small(f, *burst, *least),
+            Self::WindowOutOfRange { limit, window } => write!(
+                f,
+                "{limit} permits in {window:?} are not up to 1000 per nanosecond in 1 ns to 584 years"
+            ),
+            Self::DelayExceedsCapacity { delay, capacity } => {
+                write!(f, "a delay after {delay} exceeds the capacity of {capacity}")
+            }
             Self::StripesOutOfRange { stripes, batch } => write!(
                 f,
                 "{stripes} stripes of {batch} permits are not 1 to 1024 stripes of 1 to 4095"

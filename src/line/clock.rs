@@ -41,8 +41,8 @@ impl Speed {
     /// The speed at which all tokens of a period of `rate` are minted at its end. A step beyond the
     /// room of the line serves everybody who is booked, as one of the room does.
     pub(crate) fn in_steps(rate: Rate, token: Grains) -> Self {
-        if rate.is_unlimited() || rate.is_zero() {
-            return Self::of(rate, token);
+        if rate.is_unlimited() {
+            return Self::UNLIMITED;
         }
         let step = rate.tokens.saturating_mul(token.0).min(Grains::ROOM.0);
         Self { whole: step, part: 0, over: rate.period }
@@ -59,17 +59,19 @@ impl Speed {
         self.part == 0 && self.over > 1
     }
 
+    /// The grains of the steps in `elapsed`, and the time since the last one.
+    #[cold]
+    fn steps_in(self, elapsed: u64) -> (u128, u64) {
+        (u128::from(elapsed / self.over) * u128::from(self.whole), elapsed % self.over)
+    }
+
     /// The grains minted in `elapsed`, and what of the next one, in parts of `over`, where `rest`
     /// of the first was minted before. In steps, the rest is the time since the last one.
     #[inline]
     fn minted_in(self, elapsed: u64, rest: u64) -> (u128, u64) {
-        if self.is_in_steps() {
-            let steps = u128::from(elapsed / self.over);
-            return (steps * u128::from(self.whole), elapsed % self.over);
-        }
         let whole = u128::from(elapsed) * u128::from(self.whole);
         if self.part == 0 {
-            return (whole, 0);
+            return if self.is_in_steps() { self.steps_in(elapsed) } else { (whole, 0) };
         }
         // Fits: the largest product of two words and another word make up less than 128 bits.
         let parts = u128::from(elapsed) * u128::from(self.part) + u128::from(rest);

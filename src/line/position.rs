@@ -71,16 +71,16 @@ impl Position {
 
     /// How many whole tokens lie before this, where one token begins at the origin; at most `u64::MAX`.
     pub(crate) fn whole_tokens(self, token: Grains) -> u64 {
-        u64::try_from(self.from_first(token) / u128::from(token.0)).unwrap_or(u64::MAX)
+        u64::try_from(self.since_first(token) / u128::from(token.0)).unwrap_or(u64::MAX)
     }
 
     /// As [`Self::whole_tokens`], with the one that it lies in.
     pub(crate) fn begun_tokens(self, token: Grains) -> u64 {
-        u64::try_from(self.from_first(token).div_ceil(u128::from(token.0))).unwrap_or(u64::MAX)
+        u64::try_from(self.since_first(token).div_ceil(u128::from(token.0))).unwrap_or(u64::MAX)
     }
 
     /// The grains from the beginning of the first whole token.
-    fn from_first(self, token: Grains) -> u128 {
+    fn since_first(self, token: Grains) -> u128 {
         self.0 - Self::ORIGIN.0 % u128::from(token.0)
     }
 

@@ -1,0 +1,5 @@
+//! Limits per window of time.
+
+mod fixed;
+
+pub use fixed::{Align, FixedWindow, FixedWindowBuilder};
