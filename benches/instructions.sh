@@ -18,7 +18,8 @@ again="benches/instructions.sh --record"
 tolerance=3
 # What two runs differ by is the operations alone, without the start and what an operation needs.
 # By a multiple of 128, since what is done now and then is done once in so many: by Tokio, that a
-# task lets others run, and by the map of the holes, that it frees what was removed.
+# task lets others run, by the map of the holes, that it frees what was removed, and by a stripe,
+# that it is filled.
 few=1024
 many=11264
 

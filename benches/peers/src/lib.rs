@@ -6,10 +6,12 @@
 //!
 //! prints what one operation of each costs (`-- --quick` only shows that everything runs).
 //!
-//! Three more run in real time, for minutes: `fidelity` (which part of its rate each reaches, and
-//! how evenly it serves), `crowds` (what waiters cost, up to a million) and `overload` (what gets
-//! through when four times as many come and everybody gives up after a while, as a table and as a
-//! chart). Run them on a quiet machine; `-- --quick` takes seconds.
+//! The others run in real time, for minutes: `fidelity` (which part of its rate each reaches, and
+//! how evenly it serves), `precise` (how near to their turns grants come), `stripes` (which part of
+//! its rate `Striped` reaches, and how many it can give), `crowds` (what waiters cost, up to a
+//! million) and `overload` (what gets through when four times as many come and everybody gives up
+//! after a while, as a table and as a chart). Run them on a quiet machine; `-- --quick` takes
+//! seconds.
 //!
 //! `instructions` runs one operation so many times, for `benches/instructions.sh`, which counts.
 //!

@@ -346,6 +346,20 @@ pub fn runtime() -> tokio::runtime::Runtime {
         .expect("a current_thread runtime")
 }
 
+/// The runtime that services use, with so many workers.
+///
+/// # Panics
+///
+/// When the system has nothing left to build it of.
+#[must_use]
+pub fn workers(count: usize) -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(count)
+        .enable_time()
+        .build()
+        .expect("a multi_thread runtime")
+}
+
 /// How many operations to run before a loop of `count`: enough for thread-locals, caches and
 /// branch predictors.
 #[must_use]
@@ -416,9 +430,21 @@ impl Series {
         (self.quantile(3, 4) - self.quantile(1, 4)) / self.median()
     }
 
-    fn quantile(&self, part: usize, of: usize) -> f64 {
+    /// What so large a part of the rounds lies below.
+    #[must_use]
+    pub fn quantile(&self, part: usize, of: usize) -> f64 {
         self.sorted[(self.sorted.len() - 1) * part / of]
     }
+}
+
+/// The middle of some figures.
+///
+/// # Panics
+///
+/// When there are none.
+#[must_use]
+pub fn middle(figures: Vec<f64>) -> f64 {
+    Series::new(figures).expect("at least one run").median()
 }
 
 /// Measures all subjects in this process, in rounds that alternate. The samples come in the

@@ -61,7 +61,7 @@ pub fn all() -> Vec<Subject> {
 ///
 /// What is inside stays as its crate laid it out: a limiter whose config and state share a line
 /// pays for it here too.
-fn on_its_own_line<T>(value: T) -> &'static T {
+pub fn on_its_own_line<T>(value: T) -> &'static T {
     // 128, since x86 fetches lines in pairs.
     #[repr(align(128))]
     struct Apart<T>(T);

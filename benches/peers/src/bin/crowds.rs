@@ -9,7 +9,7 @@ use paceline::{Acquire, Limiter, Rate};
 use paceline_peers::{
     again,
     awaited::{Awaited, Peer},
-    measure::{Series, runtime},
+    measure::{middle, runtime},
     options::Options,
     process,
     table::Table,
@@ -131,10 +131,6 @@ fn numbers(text: &str) -> Result<Vec<f64>, String> {
         .map(str::parse)
         .collect::<Result<_, _>>()
         .map_err(|error| format!("a start printed {text:?}: {error}"))
-}
-
-fn middle(figures: Vec<f64>) -> f64 {
-    Series::new(figures).expect("at least one run").median()
 }
 
 fn one_crowd(subject: &str, count: &str, order: &str) -> Result<(), String> {

@@ -5,7 +5,7 @@
 
 use paceline_peers::{
     awaited::{Awaited, Peer},
-    measure::{Series, runtime},
+    measure::{middle, runtime},
     options::Options,
     table::Table,
     versions,
@@ -134,10 +134,6 @@ fn run(options: &Options) {
 
 fn median(runs: u32, mut run: impl FnMut() -> f64) -> f64 {
     middle((0..runs).map(|_| run()).collect())
-}
-
-fn middle(figures: Vec<f64>) -> f64 {
-    Series::new(figures).expect("at least one run").median()
 }
 
 /// Tasks that do nothing but acquire, again and again.

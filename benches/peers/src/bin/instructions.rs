@@ -9,7 +9,7 @@
 //! by the operations alone. Every one is made sure of, in the loop: a look at the outcome is what a
 //! caller pays too, and it is an instruction or two.
 
-use paceline::{Limiter, Rate, Reservation};
+use paceline::{Builder, Limiter, Rate, Reservation};
 use paceline_peers::measure::runtime;
 use std::{future::Future, hint::black_box, process::ExitCode, time::Duration};
 use tokio::time::Instant;
@@ -18,10 +18,11 @@ use tokio::time::Instant;
 type Operation = (&'static str, fn(u32));
 
 /// All of them. A new one is a line here, and its count is recorded by the script.
-const OPERATIONS: [Operation; 7] = [
+const OPERATIONS: [Operation; 8] = [
     ("try-granted", try_granted),
     ("try-denied", try_denied),
     ("try-granted-clock", try_granted_clock),
+    ("try-striped", try_striped),
     ("acquire-ready", acquire_ready),
     ("reserve-cancel", reserve_cancel),
     ("book-first-hole", book_first_hole),
@@ -95,6 +96,13 @@ fn try_granted_clock(count: u32) {
     repeat(count, Result::is_ok, || limiter.try_acquire());
 }
 
+/// From a stripe, which is filled from the line once in so many as it holds. The clock is read then
+/// alone.
+fn try_striped(count: u32) {
+    let limiter = stock().build_striped(2, 128).expect("the burst is large");
+    repeat(count, Result::is_ok, || limiter.try_acquire());
+}
+
 fn acquire_ready(count: u32) {
     let limiter = stocked();
     repeat_ready(count, |waited| matches!(waited, Ok(Duration::ZERO)), || limiter.acquire());
@@ -122,7 +130,11 @@ fn denied_with_holes(count: u32) {
 
 /// Grants whatever a run asks, and is never full meanwhile.
 fn stocked() -> Limiter {
-    Limiter::new(Rate::per_second(1_000_000), 1_000_000_000)
+    stock().build().expect("within what a limiter can be")
+}
+
+fn stock() -> Builder {
+    Limiter::builder(Rate::per_second(1_000_000)).burst(1_000_000_000)
 }
 
 /// Its only permit was taken at the time that comes with it.
