@@ -11,6 +11,7 @@
 mod config;
 mod holes;
 mod laps;
+mod periods;
 mod settings;
 mod stripes;
 mod tail;
