@@ -8,6 +8,7 @@
 //! a stand-in here, whose operations are single steps; its real self is stressed in
 //! `tests/threads.rs`.
 
+mod all;
 mod config;
 mod holes;
 mod laps;
@@ -98,7 +99,7 @@ fn book(line: &Line, now: u64, tokens: u32) -> Booking {
 /// Tries as `Limiter::try_acquire` does: by the fast path, and in full if that is not clear.
 fn take(line: &Line, now: u64, tokens: u32) -> Option<Booking> {
     match line.take_plain(now, tokens) {
-        Verdict::Take(end) => Some(line.taken(end, tokens)),
+        Verdict::Take(end) => Some(line.booking_before(end, tokens)),
         Verdict::Wait(_) => None,
         Verdict::Unclear => line.book(Ask::new(now, tokens, Patience::Until(now))).ok(),
     }

@@ -340,14 +340,14 @@ fn look<L: Turns>(
 
 /// Since when somebody waits, and until when at most.
 #[derive(Clone, Copy, Debug)]
-struct Terms {
-    began: u64,
-    until: u64,
+pub(crate) struct Terms {
+    pub(crate) began: u64,
+    pub(crate) until: u64,
 }
 
 impl Terms {
     #[cold]
-    fn refused(self, requested: u32, now: u64, refusal: Refusal) -> AcquireError {
+    pub(crate) fn refused(self, requested: u32, now: u64, refusal: Refusal) -> AcquireError {
         match refusal {
             Refusal::Closed => AcquireError::Closed,
             Refusal::ExceedsBurst { burst } => AcquireError::ExceedsBurst { requested, burst },

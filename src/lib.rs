@@ -77,7 +77,9 @@
 #![forbid(unsafe_code)]
 
 mod acquire;
+mod all;
 mod builder;
+mod concurrency;
 mod error;
 mod leaky;
 mod limiter;
@@ -102,7 +104,9 @@ pub mod window;
 mod loom_tests;
 
 pub use acquire::Acquire;
+pub use all::{All, Permits};
 pub use builder::Builder;
+pub use concurrency::{Concurrency, Place};
 pub use error::{
     AcquireError, BuildError, Limited, RangeError, RateError, ReserveError, TryAcquireError,
 };

@@ -167,17 +167,12 @@ impl Limiter {
 
     #[cold]
     fn try_any(&self, n: u32, now: u64) -> Result<(), TryAcquireError> {
-        match self.line.book(Ask::new(now, n, Patience::Until(now))) {
-            Ok(_) => Ok(()),
-            Err(Refusal::Late(turn)) => Err(TryAcquireError::Limited(Limited::new(n, turn))),
-            Err(Refusal::ExceedsBurst { burst }) => {
-                Err(TryAcquireError::ExceedsBurst { requested: n, burst })
-            }
-            Err(Refusal::Closed) => Err(TryAcquireError::Closed),
-            Err(Refusal::NoRoom | Refusal::QueueFull { .. }) => {
-                unreachable!("what is there has room")
-            }
-        }
+        self.hold(n, now).map(drop)
+    }
+
+    #[cold]
+    fn hold(&self, n: u32, now: u64) -> Result<Booking, TryAcquireError> {
+        self.line.book(Ask::new(now, n, Patience::Until(now))).map_err(|why| refused(n, why))
     }
 
     /// Waits for a permit; resolves to how long that took.
@@ -487,6 +482,21 @@ impl Turns for Limiter {
     }
 
     #[inline]
+    fn peek_at(&self, permits: u32, now: u64) -> Result<(), TryAcquireError> {
+        let ask = Ask::new(now, permits, Patience::Until(now));
+        self.line.peek(ask).map_err(|why| refused(permits, why))
+    }
+
+    #[inline]
+    fn hold_at(&self, permits: u32, now: u64) -> Result<Booking, TryAcquireError> {
+        match self.line.take_plain(now, permits) {
+            Verdict::Take(end) => Ok(self.line.booking_before(end, permits)),
+            Verdict::Wait(turn) => Err(TryAcquireError::Limited(Limited::new(permits, turn))),
+            Verdict::Unclear => self.hold(permits, now),
+        }
+    }
+
+    #[inline]
     fn try_at(&self, permits: u32, now: Option<u64>) -> Result<(), TryAcquireError> {
         self.try_by(permits, now.unwrap_or_else(|| self.now()))
     }
@@ -525,6 +535,17 @@ impl Turns for Limiter {
 
     fn give_back(&self, now: u64, booking: &Booking) {
         self.line.give_back(now, booking);
+    }
+}
+
+/// Why a try for `n` got nothing.
+#[cold]
+fn refused(n: u32, why: Refusal) -> TryAcquireError {
+    match why {
+        Refusal::Late(turn) => TryAcquireError::Limited(Limited::new(n, turn)),
+        Refusal::ExceedsBurst { burst } => TryAcquireError::ExceedsBurst { requested: n, burst },
+        Refusal::Closed => TryAcquireError::Closed,
+        Refusal::NoRoom | Refusal::QueueFull { .. } => unreachable!("what is there has room"),
     }
 }
 

@@ -341,6 +341,15 @@ impl Turns for Striped {
         self.try_elsewhere(permits, now)
     }
 
+    fn peek_at(&self, permits: u32, now: u64) -> Result<(), TryAcquireError> {
+        self.limiter.peek_at(permits, now)
+    }
+
+    fn hold_at(&self, permits: u32, now: u64) -> Result<Booking, TryAcquireError> {
+        self.pool.catch_up(self.limiter.line(), now, || self.limiter.now());
+        self.limiter.hold_at(permits, now)
+    }
+
     fn close(&self) {
         self.close();
     }

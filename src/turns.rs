@@ -33,6 +33,20 @@ pub(crate) trait Turns: Send + Sync {
     /// Why not. Nothing has changed then.
     fn try_at(&self, permits: u32, now: Option<u64>) -> Result<(), TryAcquireError>;
 
+    /// Whether `permits` could be had at `now`. Writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    fn peek_at(&self, permits: u32, now: u64) -> Result<(), TryAcquireError>;
+
+    /// As [`Self::try_at`], and holds what it took, so that it can be given back.
+    ///
+    /// # Errors
+    ///
+    /// Why not. Nothing has changed then.
+    fn hold_at(&self, permits: u32, now: u64) -> Result<Self::Booking, TryAcquireError>;
+
     /// Refuses everything from now on, and lets all go who wait.
     fn close(&self);
 

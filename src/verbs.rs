@@ -121,6 +121,18 @@ macro_rules! turns_of_its_limiter {
                 self.limiter.try_at(permits, now)
             }
 
+            fn peek_at(&self, permits: u32, now: u64) -> Result<(), crate::TryAcquireError> {
+                self.limiter.peek_at(permits, now)
+            }
+
+            fn hold_at(
+                &self,
+                permits: u32,
+                now: u64,
+            ) -> Result<Self::Booking, crate::TryAcquireError> {
+                self.limiter.hold_at(permits, now)
+            }
+
             fn close(&self) {
                 self.limiter.close();
             }

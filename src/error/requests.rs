@@ -18,18 +18,26 @@ pub enum TryAcquireError {
         /// How many the limiter holds at most.
         burst: u32,
     },
+    /// As many are at work as may be at a time.
+    AtCapacity {
+        /// How many more were to be let in.
+        requested: u32,
+        /// How many may be at work at a time: see [`Concurrency`](crate::Concurrency).
+        limit: u32,
+    },
     /// The limiter is closed.
     Closed,
 }
 
 impl TryAcquireError {
     /// How long to wait before the same request succeeds, if nobody else takes anything
-    /// meanwhile: right to the nanosecond. `None` if it never will.
+    /// meanwhile: right to the nanosecond. `None` if it never will, or if nobody can tell, since it
+    /// takes somebody who finishes.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Limited(limited) => limited.retry_after(),
-            Self::ExceedsBurst { .. } | Self::Closed => None,
+            Self::ExceedsBurst { .. } | Self::AtCapacity { .. } | Self::Closed => None,
         }
     }
 }
@@ -126,6 +134,9 @@ impl Display for TryAcquireError {
         match self {
             Self::Limited(limited) => limited.fmt(f),
             Self::ExceedsBurst { requested, burst } => exceeds_burst(f, *requested, *burst),
+            Self::AtCapacity { requested, limit } => {
+                write!(f, "no room for {requested} more, of {limit} at a time")
+            }
             Self::Closed => closed(f),
         }
     }

@@ -36,11 +36,6 @@ impl Line {
         }
     }
 
-    /// What `take_plain` took when it said so: the tokens that end there.
-    pub(crate) fn taken(&self, end: Position, tokens: u32) -> Booking {
-        Booking::of(Interval { start: end - self.token.times(tokens), end }, true)
-    }
-
     pub(crate) fn all_holes(&self) -> Vec<Interval> {
         let holes = self.holes.alive(Position::BEGINNING);
         holes.map(|free| free.interval).collect()

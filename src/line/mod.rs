@@ -215,6 +215,12 @@ impl Line {
         }
     }
 
+    /// What `take_plain` took when it said that it ends there.
+    #[inline]
+    pub(crate) fn booking_before(&self, end: Position, tokens: u32) -> Booking {
+        Booking::of(Interval { start: end - self.token.times(tokens), end }, true)
+    }
+
     /// What so many tokens take of the line; as good as infinite if that is more than any burst.
     #[inline]
     fn cost(&self, tokens: u32) -> Grains {
@@ -267,27 +273,12 @@ impl Line {
 
     /// As [`Self::book_run`]; gives up, with nothing taken, if what it found is gone.
     fn try_book_run(&self, ask: Ask) -> Option<Result<Booking, Refusal>> {
-        let Ask { now, tokens, patience, ahead, allowance } = ask;
-        let ahead = Ahead { tokens: ahead, token: self.token };
         let view = self.state.view();
-        let config = &view.config;
-        let cost = self.cost(tokens);
-        match decide::admit(view.closed, config, now, cost, self.token) {
+        let (run, immediate) = match self.plan(&view, ask) {
+            Ok(Some(plan)) => plan,
+            Ok(None) => return Some(Ok(Booking::NOTHING)),
             Err(refusal) => return Some(Err(refusal)),
-            Ok(decide::Demand::Nothing) => return Some(Ok(Booking::NOTHING)),
-            Ok(decide::Demand::Interval) => {}
-        }
-        let tail = Tail::at(now, config, view.spent, allowance);
-        let at_tail = Free { hole: None, interval: tail.interval(cost) };
-        let alive = self.holes.alive(config.alive_from(now.saturating_sub(allowance)));
-        // A hole beyond the tail is one that came with a change after this view.
-        let alive = alive.take_while(|free| free.interval.end <= tail.start);
-        let free = alive.chain(std::iter::once(at_tail));
-        let run = earliest_run(free, cost, config.capacity);
-        let end = run.last()?.interval.end;
-        if let Err(refusal) = decide::accept(now, config, &tail, end, patience, ahead) {
-            return Some(Err(refusal));
-        }
+        };
         if !self.holes.claim(&run) {
             return None;
         }
@@ -298,7 +289,40 @@ impl Line {
                 return None;
             }
         }
-        Some(Ok(Booking::of_many(pieces, end <= tail.reach)))
+        Some(Ok(Booking::of_many(pieces, immediate)))
+    }
+
+    /// The earliest run of free tokens that serves `ask`, and whether it can be used at once; none if
+    /// it needs nothing.
+    fn plan(&self, view: &View, ask: Ask) -> Result<Option<(Vec<Free>, bool)>, Refusal> {
+        let Ask { now, tokens, patience, ahead, allowance } = ask;
+        let ahead = Ahead { tokens: ahead, token: self.token };
+        let config = &view.config;
+        let cost = self.cost(tokens);
+        match decide::admit(view.closed, config, now, cost, self.token)? {
+            decide::Demand::Nothing => return Ok(None),
+            decide::Demand::Interval => {}
+        }
+        let tail = Tail::at(now, config, view.spent, allowance);
+        let at_tail = Free { hole: None, interval: tail.interval(cost) };
+        let alive = self.holes.alive(config.alive_from(now.saturating_sub(allowance)));
+        // A hole beyond the tail is one that came with a change after this view.
+        let alive = alive.take_while(|free| free.interval.end <= tail.start);
+        let free = alive.chain(std::iter::once(at_tail));
+        let run = earliest_run(free, cost, config.capacity);
+        let end = run.last().expect("it has what was asked for").interval.end;
+        decide::accept(now, config, &tail, end, patience, ahead)?;
+        Ok(Some((run, end <= tail.reach)))
+    }
+
+    /// Whether `ask` would be served. Writes nothing.
+    #[inline]
+    pub(crate) fn peek(&self, ask: Ask) -> Result<(), Refusal> {
+        match self.state.peek_plain(ask.now, self.cost(ask.tokens)) {
+            Verdict::Take(_) => Ok(()),
+            Verdict::Wait(turn) if !self.holes.are_about() => Err(Refusal::Late(turn)),
+            _ => self.plan(&self.state.view(), ask).map(drop),
+        }
     }
 
     /// Books `interval` if the state is still as in `view`.
@@ -502,6 +526,12 @@ impl Line {
         self.state.config().close();
     }
 
+    /// Each word of it, and what was given back.
+    #[cfg(all(test, not(paceline_loom)))]
+    pub(crate) fn words(&self) -> impl PartialEq + std::fmt::Debug + use<> {
+        (self.state.words(), self.holes.words())
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.state.config().is_closed()
     }
@@ -550,9 +580,9 @@ mod tests {
 
     /// Checks that `refuse` is refused and leaves each word as it was.
     fn assert_writes_nothing(line: &Line, refuse: impl Fn(&Line) -> Result<Booking, Refusal>) {
-        let before = (line.state.words(), line.holes.words());
+        let before = line.words();
         refuse(line).expect_err("a refusal");
-        assert_eq!((line.state.words(), line.holes.words()), before);
+        assert_eq!(line.words(), before);
     }
 
     #[test]

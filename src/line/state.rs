@@ -129,6 +129,17 @@ impl State {
         }
     }
 
+    /// What [`Self::take_plain`] would say. Writes nothing.
+    #[inline]
+    pub(crate) fn peek_plain(&self, now: u64, cost: Grains) -> Verdict {
+        match self.read(ConfigCell::peek_plain) {
+            Some((version, plain, lap, spent)) if !version.is_closed() => {
+                plain.decide(now, cost, lap, spent)
+            }
+            _ => Verdict::Unclear,
+        }
+    }
+
     /// Does what `decide` says of the state, which is asked again whenever the state has changed
     /// meanwhile. It fails to move `spent` only if another thread has moved it, so of all who
     /// work here one always gets on.
