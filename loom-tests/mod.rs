@@ -9,6 +9,7 @@
 //! `tests/threads.rs`.
 
 mod all;
+mod breaker;
 mod config;
 mod holes;
 mod laps;

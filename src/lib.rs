@@ -72,12 +72,14 @@
 //! The events of `tracing` have the target `paceline` and these names and fields, which stay as
 //! they are within a major version: at the level `TRACE` `wait.began` (`permits`), `wait.ended`
 //! (`permits`, `waited`), `wait.refused` (`error`) and `wait.cancelled` (`permits`); at
-//! `DEBUG` `rate.set` (`rate`), `burst.set` (`burst`), `paused` (`pause`), `resumed` and `closed`.
+//! `DEBUG` `rate.set` (`rate`), `burst.set` (`burst`), `paused` (`pause`), `resumed` and `closed`,
+//! and of a [`CircuitBreaker`] `breaker.state` (`state`).
 
 #![forbid(unsafe_code)]
 
 mod acquire;
 mod all;
+mod breaker;
 mod builder;
 mod concurrency;
 mod error;
@@ -105,6 +107,7 @@ mod loom_tests;
 
 pub use acquire::Acquire;
 pub use all::{All, Permits};
+pub use breaker::{BreakerError, BreakerOpen, BreakerState, Call, CallError, CircuitBreaker};
 pub use builder::Builder;
 pub use concurrency::{Concurrency, Place};
 pub use error::{

@@ -5,6 +5,7 @@
 
 #[cfg(feature = "tracing")]
 mod events {
+    use crate::breaker::BreakerState;
     use crate::error::AcquireError;
     use crate::rate::Rate;
     use std::time::Duration;
@@ -49,10 +50,15 @@ mod events {
     pub(crate) fn closed() {
         event!(name: "closed", target: TARGET, Level::DEBUG, "closed");
     }
+
+    pub(crate) fn breaker(state: BreakerState) {
+        event!(name: "breaker.state", target: TARGET, Level::DEBUG, %state);
+    }
 }
 
 #[cfg(not(feature = "tracing"))]
 mod events {
+    use crate::breaker::BreakerState;
     use crate::error::AcquireError;
     use crate::rate::Rate;
     use std::time::Duration;
@@ -66,6 +72,7 @@ mod events {
     pub(crate) fn paused(_pause: Duration) {}
     pub(crate) fn resumed() {}
     pub(crate) fn closed() {}
+    pub(crate) fn breaker(_state: BreakerState) {}
 }
 
 pub(crate) use events::*;
