@@ -2,7 +2,7 @@
 //!
 //! A pool caps how many connections there are, not how fast they are opened; and to open one is the
 //! dearest thing that can be asked of many a database. Here the pool's manager awaits a permit before it
-//! opens one. The database is SQLite, in a file; the pool is deadpool.
+//! opens one. The database is `SQLite`, in a file; the pool is deadpool.
 //!
 //!     cargo run --release --example db_pool
 
@@ -96,15 +96,15 @@ async fn restart(rate: Rate, burst: u32) -> Result<Restart, BoxError> {
     }
     let took = began.elapsed();
     let served = setup.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0))?;
-    let mut opened = Vec::new();
+    let mut tenths = Vec::new();
     for time in pool.manager().opened.lock().expect("nobody panics").iter() {
         let tenth = usize::try_from(time.as_millis() / 100)?;
-        opened.resize(opened.len().max(tenth + 1), 0);
-        opened[tenth] += 1;
+        tenths.resize(tenths.len().max(tenth + 1), 0);
+        tenths[tenth] += 1;
     }
     drop((pool, setup));
     std::fs::remove_dir_all(directory)?;
-    Ok(Restart { opened, served, took })
+    Ok(Restart { opened: tenths, served, took })
 }
 
 #[tokio::main]
