@@ -10,6 +10,7 @@
 pub mod async_rate_limiter;
 pub mod floors;
 pub mod governor;
+pub mod kinds;
 pub mod leaky_bucket;
 pub mod paceline;
 pub mod ratelimit;
@@ -45,6 +46,7 @@ pub fn all() -> Vec<Subject> {
     [
         floors::subjects(),
         paceline::subjects(),
+        kinds::subjects(),
         governor::subjects(),
         leaky_bucket::subjects(),
         ratelimit::subjects(),

@@ -6,7 +6,7 @@
 use paceline_peers::{
     measure::{Kind, Plan, Samples, Series, Subject, measure},
     starts,
-    subjects::{self, PEERS, floors, governor, paceline},
+    subjects::{self, PEERS, floors, governor, kinds, paceline},
     table::{Table, ratio, tenths},
     versions,
 };
@@ -239,6 +239,18 @@ impl Results {
             if reached.is_some() {
                 table.row(vec![goal.to_owned(), format!("{most:.2}"), ratio(reached)]);
             }
+        }
+        let kinds = kinds::PACKED.into_iter().map(|kind| (kind, 1.50));
+        for (kind, most) in kinds.chain([(kinds::BOTH, 2.20)]) {
+            if let Some(figure) = self.find(Kind::Granted, kind) {
+                let reached = ratio(compared(Some(figure), full));
+                table.row(vec![format!("{kind} / try granted"), format!("{most:.2}"), reached]);
+            }
+        }
+        if let (Some(guarded), Some(full)) = (self.find(Kind::Granted, kinds::GUARDED), full) {
+            let more = guarded.one.median() - full.one.median();
+            let goal = "ns of a closed breaker on top of a try".to_owned();
+            table.row(vec![goal, "5.0".to_owned(), tenths(more)]);
         }
         table
     }
