@@ -24,6 +24,9 @@ pub(crate) struct Config {
     pub(crate) rate: Rate,
     /// When the pause began, while the clock's start lies ahead because of one.
     pub(crate) paused: Option<u64>,
+    /// How much more than the limit was used in the step that the clock starts with, since the limit
+    /// was lowered meanwhile: see [`Line::set_limit`](super::Line::set_limit).
+    pub(crate) overdrawn: Grains,
 }
 
 impl Config {
@@ -67,6 +70,7 @@ impl Config {
             self.paused.unwrap_or(NOT_PAUSED),
             since,
             last_step,
+            self.overdrawn.0,
         ]
     }
 
@@ -88,6 +92,7 @@ impl Config {
             paused,
             since,
             last_step,
+            overdrawn,
         ] = words;
         Self {
             clock: Clock {
@@ -101,11 +106,12 @@ impl Config {
             floor: Position::from_words([floor_high, floor_low]),
             rate: Rate { tokens, period },
             paused: Some(paused).filter(|paused| *paused != NOT_PAUSED),
+            overdrawn: Grains(overdrawn),
         }
     }
 }
 
-pub(super) const WORDS: usize = 16;
+pub(super) const WORDS: usize = 17;
 
 const NOT_PAUSED: u64 = u64::MAX;
 
