@@ -33,7 +33,7 @@ pub(crate) use {config::ConfigCell, ledger::Loss};
 
 use crate::rate::Rate;
 use clock::Clock;
-use config::Config;
+use config::{Config, Pause};
 use decide::{Ahead, Tail};
 use holes::{Free, Holes, earliest_run};
 use position::{Grains, Interval, Position};
@@ -433,7 +433,7 @@ impl Line {
                 return config;
             }
             // An older `now` mints nothing twice: the clock does not start again before itself.
-            let start = self.minting.start(config.clock.start.max(now), speed);
+            let start = self.minting.start(config.goes_on(now), speed);
             let origin = self.minted(&config, now);
             Config { clock: config.clock.followed_by(now, origin, start, speed), rate, ..config }
         });
@@ -455,10 +455,11 @@ impl Line {
     /// still until already.
     pub(crate) fn pause_until(&self, now: u64, until: u64) {
         self.state.config().replace(|config| {
-            if until <= config.clock.start.max(now) {
+            if until <= config.goes_on(now) {
                 return config;
             }
-            let paused = config.pause_at(now).or(Some(now));
+            let from = config.pause_at(now).unwrap_or(now);
+            let paused = Some(Pause { from, until });
             let origin = self.minted(&config, now);
             let start = self.minting.start(until, config.clock.speed);
             let clock = config.clock.followed_by(now, origin, start, config.clock.speed);
