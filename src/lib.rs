@@ -87,6 +87,7 @@ mod rate;
 mod rate_limit;
 mod reservation;
 mod sleep;
+pub mod smooth;
 mod striped;
 mod sync;
 mod time;
