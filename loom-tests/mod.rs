@@ -12,6 +12,7 @@ mod config;
 mod holes;
 mod laps;
 mod settings;
+mod smooth;
 mod stripes;
 mod tail;
 mod waiting;
