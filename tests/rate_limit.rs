@@ -3,7 +3,7 @@
 use paceline::window::FixedWindow;
 use paceline::{
     Acquire, AcquireError, BoxAcquire, DynRateLimit, LeakyBucket, Limiter, Rate, RateLimit,
-    Striped, TryAcquireError,
+    TryAcquireError,
 };
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
