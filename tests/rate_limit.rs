@@ -1,5 +1,6 @@
 //! `RateLimit` and `DynRateLimit`: all limiters by the verbs that they share.
 
+use paceline::smooth::{SmoothBursty, SmoothWarmingUp};
 use paceline::window::FixedWindow;
 use paceline::{
     Acquire, AcquireError, BoxAcquire, DynRateLimit, LeakyBucket, Limiter, Rate, RateLimit,
@@ -32,6 +33,15 @@ macro_rules! for_each_limiter {
         }
         {
             let $limiter = LeakyBucket::new(PER_SECOND, 9);
+            $act;
+        }
+        {
+            let $limiter = SmoothBursty::new(PER_SECOND);
+            $act;
+        }
+        {
+            // It is cold, and so slow, only when it has been idle.
+            let $limiter = SmoothWarmingUp::new(PER_SECOND, Duration::ZERO);
             $act;
         }
     }};

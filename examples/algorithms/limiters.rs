@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use paceline::smooth::{SmoothBursty, SmoothWarmingUp};
 use paceline::window::FixedWindow;
 use paceline::{DynRateLimit, LeakyBucket, Limiter, Rate, Refill};
 
@@ -18,6 +19,8 @@ pub(crate) const LIMITERS: &[(&str, Make)] = &[
     ("Limiter, in steps", || Box::new(in_steps())),
     ("LeakyBucket", || Box::new(LeakyBucket::new(RATE, LIMIT))),
     ("FixedWindow", || Box::new(FixedWindow::new(LIMIT, SECOND))),
+    ("SmoothBursty", || Box::new(SmoothBursty::new(RATE))),
+    ("SmoothWarmingUp", || Box::new(SmoothWarmingUp::new(RATE, SECOND * 2))),
 ];
 
 /// Five each half a second.
