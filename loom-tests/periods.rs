@@ -1,7 +1,7 @@
 //! Races of a line that mints in steps: its first use, and changes of its limit; and of `Sometimes`.
 
 use super::{race_on, take};
-use crate::line::{Bounds, Line, Minting, Settings};
+use crate::line::{Ask, Bounds, Line, Minting, Patience, Settings};
 use crate::rate::Rate;
 use crate::sometimes::Sometimes;
 use std::time::Duration;
@@ -13,7 +13,11 @@ fn per_window(limit: u32) -> Rate {
 
 fn window(limit: u32, minting: Minting) -> Line {
     let bounds = Bounds { rate: per_window(100), burst: 100 };
-    Line::new(Settings { minting, ..Settings::full(per_window(limit), limit, bounds, 0) })
+    Line::new(Settings {
+        minting,
+        has_windows: true,
+        ..Settings::full(per_window(limit), limit, bounds, 0)
+    })
 }
 
 fn take_each(line: &Line, now: u64, count: usize) -> usize {
@@ -104,5 +108,43 @@ fn the_first_call_races_with_the_next() {
         |sometimes| sometimes.runs(0),
         |sometimes| sometimes.runs(0),
         |_, left, right| assert!(left != right),
+    );
+}
+
+#[test]
+fn two_who_do_not_fit_into_a_window_leave_it_and_go_into_different_ones() {
+    let book = |line: &Line| line.book(Ask::new(1, 3, Patience::Forever)).unwrap();
+    race_on(
+        || {
+            let line = window(3, Minting::InSteps);
+            assert_eq!(take_each(&line, 1, 1), 1);
+            line
+        },
+        book,
+        book,
+        |line, left, right| {
+            let mut turns = [line.due(&left), line.due(&right)];
+            turns.sort();
+            assert_eq!(turns, [Some(10), Some(20)]);
+            // What one of them leaves of a window is not lost, and was not given twice.
+            assert_eq!(take_each(line, 5, 3), 2);
+            assert_eq!(take_each(line, 10, 3), 0);
+        },
+    );
+}
+
+#[test]
+fn a_limit_goes_down_and_up_again_while_it_is_used() {
+    race_on(
+        || window(3, Minting::InSteps),
+        |line| {
+            line.set_limit(2, 1, per_window(1)).unwrap();
+            line.set_limit(2, 3, per_window(3)).unwrap();
+        },
+        |line| take_each(line, 3, 2),
+        |line, (), taken| {
+            assert_eq!(taken + take_each(line, 4, 4), 3);
+            assert_eq!(take_each(line, 10, 4), 3);
+        },
     );
 }

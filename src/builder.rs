@@ -40,6 +40,7 @@ pub struct Builder {
     clock: Clock,
     precise: Option<Duration>,
     periods: Periods,
+    has_windows: bool,
 }
 
 /// How much lateness is forgiven unless something else is said: several times what Tokio's timer
@@ -60,6 +61,7 @@ impl Builder {
             clock: Clock::Tokio,
             precise: None,
             periods: Periods::None,
+            has_windows: false,
         }
     }
 
@@ -140,6 +142,13 @@ impl Builder {
         self.periods(refill.into())
     }
 
+    /// Keeps the permits of each period apart from those of the next: see [`FixedWindow`].
+    ///
+    /// [`FixedWindow`]: crate::window::FixedWindow
+    pub(crate) fn windows(self) -> Self {
+        Self { has_windows: true, ..self }
+    }
+
     pub(crate) fn periods(self, periods: Periods) -> Self {
         Self { periods, ..self }
     }
@@ -178,6 +187,7 @@ impl Builder {
         let line = Line::new(Settings {
             rate: self.rate,
             minting: self.periods.minting(&waiters.time),
+            has_windows: self.has_windows,
             burst: self.burst,
             initial,
             bounds,

@@ -93,6 +93,7 @@ mod rate_limit;
 mod refill;
 mod reservation;
 mod sleep;
+pub mod smooth;
 mod sometimes;
 mod striped;
 mod sync;

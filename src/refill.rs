@@ -73,6 +73,9 @@ impl From<Refill> for Periods {
     }
 }
 
+/// Longer than any that is likely to be set.
+const LONGEST_PERIOD: Duration = Duration::from_secs(366 * 86_400);
+
 impl Periods {
     /// How far the limiter's time must reach back so that it knows when the present period began.
     pub(crate) fn lead(self, rate: Rate) -> Duration {
@@ -83,6 +86,10 @@ impl Periods {
                 let now = Instant::now();
                 if begin <= now {
                     return now - begin;
+                }
+                // Before it comes the rate may be set to one of a longer period.
+                if now.checked_sub(LONGEST_PERIOD).is_some() {
+                    return LONGEST_PERIOD.max(Duration::from_nanos(rate.period));
                 }
                 let ahead = nanos(begin - now);
                 (rate.period - ahead.checked_rem(rate.period).unwrap_or(0)) % rate.period.max(1)

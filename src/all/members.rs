@@ -6,6 +6,7 @@ use crate::error::{AcquireError, TryAcquireError};
 use crate::leaky::LeakyBucket;
 use crate::limiter::Limiter;
 use crate::line::{Outlook, Patience};
+use crate::smooth::{SmoothBursty, SmoothWarmingUp};
 use crate::striped::Striped;
 use crate::turns::Turns;
 use crate::window::FixedWindow;
@@ -121,7 +122,7 @@ macro_rules! member_by_turns {
 }
 
 // Not for all that has turns: then the compiler could not tell them from references.
-member_by_turns!(Limiter, Striped, FixedWindow, LeakyBucket);
+member_by_turns!(Limiter, Striped, FixedWindow, LeakyBucket, SmoothBursty, SmoothWarmingUp);
 
 /// Its places are taken apart from the turns; see [`in_order`].
 impl Member for Concurrency {

@@ -14,6 +14,13 @@ use crate::rate::Rate;
 use crate::sync::{AtomicU64, Mutex, Ordering, fence};
 use std::sync::PoisonError;
 
+/// A time in which the line stands still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pause {
+    pub(crate) from: u64,
+    pub(crate) until: u64,
+}
+
 /// What the owner of a limiter has set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Config {
@@ -22,8 +29,12 @@ pub(crate) struct Config {
     /// The horizon never lies below this: a larger capacity revives nothing that has overflowed.
     pub(crate) floor: Position,
     pub(crate) rate: Rate,
-    /// When the pause began, while the clock's start lies ahead because of one.
-    pub(crate) paused: Option<u64>,
+    /// The last pause, unless somebody has ended it. The clock of a line whose steps are aligned starts
+    /// before the pause is over, with the step that goes on then.
+    pub(crate) paused: Option<Pause>,
+    /// How much more than the limit was used in the step that the clock starts with, since the limit
+    /// was lowered meanwhile: see [`Line::set_limit`](super::Line::set_limit).
+    pub(crate) overdrawn: Grains,
 }
 
 impl Config {
@@ -41,7 +52,12 @@ impl Config {
 
     /// When the pause that lasts at `now` began.
     pub(crate) fn pause_at(&self, now: u64) -> Option<u64> {
-        self.paused.filter(|_| now < self.clock.start)
+        self.paused.filter(|pause| now < pause.until).map(|pause| pause.from)
+    }
+
+    /// The first time from `now` on at which the line may go on, by the present settings.
+    pub(crate) fn goes_on(&self, now: u64) -> u64 {
+        self.paused.map_or(0, |pause| pause.until).max(self.clock.start).max(now)
     }
 
     pub(super) fn to_words(self) -> [u64; WORDS] {
@@ -50,6 +66,7 @@ impl Config {
         let [origin_high, origin_low] = origin.to_words();
         let [floor_high, floor_low] = self.floor.to_words();
         let Rate { tokens, period } = self.rate;
+        let paused = self.paused.unwrap_or(NOT_PAUSED);
         [
             plain.from,
             plain.capacity.0,
@@ -64,9 +81,11 @@ impl Config {
             floor_low,
             tokens,
             period,
-            self.paused.unwrap_or(NOT_PAUSED),
+            paused.from,
+            paused.until,
             since,
             last_step,
+            self.overdrawn.0,
         ]
     }
 
@@ -85,9 +104,11 @@ impl Config {
             floor_low,
             tokens,
             period,
-            paused,
+            from,
+            until,
             since,
             last_step,
+            overdrawn,
         ] = words;
         Self {
             clock: Clock {
@@ -100,14 +121,15 @@ impl Config {
             capacity: Grains(capacity),
             floor: Position::from_words([floor_high, floor_low]),
             rate: Rate { tokens, period },
-            paused: Some(paused).filter(|paused| *paused != NOT_PAUSED),
+            paused: Some(Pause { from, until }).filter(|paused| *paused != NOT_PAUSED),
+            overdrawn: Grains(overdrawn),
         }
     }
 }
 
-pub(super) const WORDS: usize = 16;
+pub(super) const WORDS: usize = 18;
 
-const NOT_PAUSED: u64 = u64::MAX;
+const NOT_PAUSED: Pause = Pause { from: u64::MAX, until: u64::MAX };
 
 /// The words that [`Plain`] is made of come first, to be read alone.
 const PLAIN_WORDS: usize = 7;

@@ -67,6 +67,11 @@ impl Tail {
         }
     }
 
+    /// What is minted.
+    pub(crate) fn minted(&self) -> Position {
+        self.reading.minted
+    }
+
     #[inline]
     pub(crate) fn interval(&self, length: Grains) -> Interval {
         Interval { start: self.start, end: self.start + length }

@@ -99,17 +99,31 @@ impl Holes {
         })
     }
 
+    /// The first position from which all up to `end` is free.
+    pub(crate) fn free_back_from(&self, mut end: Position) -> Position {
+        while let Some((start, hole_end)) = self.map.at_or_before(end.behind(1)) {
+            if hole_end < end {
+                break;
+            }
+            end = start;
+        }
+        end
+    }
+
     /// Takes the holes that `plan` (in the order of their positions) lies in, and puts back what
-    /// it leaves of them. If another thread was faster, puts all back and says no.
+    /// it leaves of them, but for what lies before `alive_from` and has overflowed. If another thread was faster, puts all back and says no.
     ///
     /// Everybody takes in the order of positions, so of all who are in each other's way the one
     /// that holds the last gets on.
-    pub(crate) fn claim(&self, plan: &[Free]) -> bool {
+    pub(crate) fn claim(&self, plan: &[Free], alive_from: Position) -> bool {
         let holes = plan.iter().filter_map(|free| Some((free.hole?, free.interval)));
         for (taken, (start, wanted)) in holes.clone().enumerate() {
             match self.remove(start) {
                 Some(hole) if hole.end >= wanted.end => {
-                    // What lies before `wanted` has overflowed and is dropped.
+                    let before = hole.start.max(alive_from);
+                    if before < wanted.start {
+                        self.put(Interval { start: before, end: wanted.start });
+                    }
                     if hole.end > wanted.end {
                         self.put(Interval { start: wanted.end, end: hole.end });
                     }
@@ -127,16 +141,17 @@ impl Holes {
     }
 }
 
-/// The earliest pieces to make up `need` that lie within one burst of each other, so that the
-/// first has not overflowed when the last is minted. `free` must end with `need` or more in one
-/// piece, as the tail of the line does.
+/// The earliest pieces to make up `need` that lie as near to each other as `together` says, which is
+/// given their start and their end: within one burst, so that the first has not overflowed when the
+/// last is minted, or in one window. `free` must end with `need` or more in one piece that does, as
+/// the tail of the line is.
 ///
 /// Only runs that begin with a piece are looked at: one that begins later in the piece ends later
 /// by as much or more, so it is no shorter.
 pub(crate) fn earliest_run(
     free: impl Iterator<Item = Free>,
     need: Grains,
-    burst: Grains,
+    together: impl Fn(Position, Position) -> bool,
 ) -> Vec<Free> {
     let length = |free: &Free| free.interval.end.beyond(free.interval.start);
     let mut run = VecDeque::new();
@@ -147,7 +162,7 @@ pub(crate) fn earliest_run(
         while let Some(excess) = gathered.checked_sub(u128::from(need.0)) {
             let end = piece.interval.end.behind(excess);
             let Some(first) = run.front() else { break };
-            if end.beyond(first.interval.start) <= u128::from(burst.0) {
+            if together(first.interval.start, end) {
                 run.back_mut().expect("it has a front").interval.end = end;
                 return run.into();
             }
@@ -204,7 +219,7 @@ mod tests {
             }
             let tail = Interval { start: at(place), end: at(place) + TOKEN.times(need) };
             free.push(Free { hole: None, interval: tail });
-            let run = earliest_run(free.iter().copied(), TOKEN.times(need), burst);
+            let run = earliest_run(free.iter().copied(), TOKEN.times(need), |start, end| end.beyond(start) <= u128::from(burst.0));
             let length = |free: &Free| free.interval.end.beyond(free.interval.start);
             let needed = u128::from(TOKEN.times(need).0);
             prop_assert_eq!(run.iter().map(length).sum::<u128>(), needed);
@@ -261,9 +276,9 @@ mod tests {
                 hole: Some(at(key)),
                 interval: Interval { start: at(start), end: at(end) },
             };
-            assert!(!holes.claim(&[free(0, 0, 10), free(40, 40, 50)]));
+            assert!(!holes.claim(&[free(0, 0, 10), free(40, 40, 50)], at(0)));
             assert_eq!(alive(&holes, 0), [(0, 10), (10, 30), (50, 60)]);
-            assert!(holes.claim(&[free(10, 10, 20), free(50, 50, 60)]));
+            assert!(holes.claim(&[free(10, 10, 20), free(50, 50, 60)], at(0)));
             assert_eq!(alive(&holes, 0), [(0, 10), (20, 30)]);
         }
     }

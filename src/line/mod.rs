@@ -19,12 +19,15 @@ mod position;
 mod scale;
 mod slack;
 mod state;
+mod windows;
 
 pub(crate) use batch::Overflow;
 pub(crate) use booking::Booking;
 pub(crate) use clock::{Minting, Turn};
 pub(crate) use decide::{Patience, Refusal};
+pub(crate) use holes::{Free, Holes};
 pub(crate) use plain::Verdict;
+pub(crate) use position::{Interval, Position};
 pub(crate) use scale::Bounds;
 
 #[cfg(all(test, paceline_loom))]
@@ -32,10 +35,10 @@ pub(crate) use {config::ConfigCell, ledger::Loss};
 
 use crate::rate::Rate;
 use clock::Clock;
-use config::Config;
+use config::{Config, Pause};
 use decide::{Ahead, Tail};
-use holes::{Free, Holes, earliest_run};
-use position::{Grains, Interval, Position};
+use holes::earliest_run;
+use position::Grains;
 use slack::Slack;
 use state::{State, Step, View};
 
@@ -46,6 +49,8 @@ pub(crate) struct Line {
     /// The length of a token.
     token: Grains,
     minting: Minting,
+    /// Whether each step is for itself; see [`windows`].
+    has_windows: bool,
     bounds: Bounds,
     slack: Slack,
 }
@@ -55,6 +60,8 @@ pub(crate) struct Line {
 pub(crate) struct Settings {
     pub(crate) rate: Rate,
     pub(crate) minting: Minting,
+    /// Whether each step is a window: for a line in steps that mints all that it holds.
+    pub(crate) has_windows: bool,
     pub(crate) burst: u32,
     pub(crate) initial: u32,
     pub(crate) bounds: Bounds,
@@ -67,7 +74,16 @@ pub(crate) struct Settings {
 impl Settings {
     /// Of a line that mints evenly and starts full, at the beginning of its time.
     pub(crate) fn full(rate: Rate, burst: u32, bounds: Bounds, slack: u64) -> Self {
-        Self { rate, minting: Minting::Even, burst, initial: burst, bounds, slack, now: 0 }
+        Self {
+            rate,
+            minting: Minting::Even,
+            has_windows: false,
+            burst,
+            initial: burst,
+            bounds,
+            slack,
+            now: 0,
+        }
     }
 }
 
@@ -112,11 +128,21 @@ pub(crate) enum Outlook {
 enum Answer {
     /// It needs nothing.
     Nothing,
-    /// It was given this, and whether it could use it at once.
-    Booked(Interval, bool),
+    /// The end of the line was here, it was given this, and whether it could use it at once.
+    Booked(Position, Interval, bool),
     Refused(Refusal),
     /// There may be holes that serve it earlier.
     LookAtHoles,
+}
+
+/// What a booking would take.
+struct Plan {
+    run: Vec<Free>,
+    /// Whether it can be used at once.
+    immediate: bool,
+    /// The end of the line when it was made, and the first position at which a hole counted.
+    tail: Position,
+    alive_from: Position,
 }
 
 impl Line {
@@ -126,7 +152,7 @@ impl Line {
     }
 
     fn with_token(token: Grains, settings: Settings) -> Self {
-        let Settings { rate, minting, burst, initial, bounds, slack, now } = settings;
+        let Settings { rate, minting, has_windows, burst, initial, bounds, slack, now } = settings;
         let capacity = token.times(burst);
         let speed = minting.speed(rate, token);
         let start = match minting {
@@ -135,10 +161,10 @@ impl Line {
         };
         let clock = Clock { start, ..Clock::starting(speed) };
         let floor = Position::ORIGIN - capacity;
-        let config = Config { clock, capacity, floor, rate, paused: None };
+        let config = Config { clock, capacity, floor, rate, paused: None, overdrawn: Grains(0) };
         let spent = Position::ORIGIN - token.times(initial);
         let (state, holes, slack) = (State::new(config, spent), Holes::new(), Slack::new(slack));
-        Self { state, holes, token, minting, bounds, slack }
+        Self { state, holes, token, minting, has_windows, bounds, slack }
     }
 
     /// Books the earliest tokens that can be had, if their turn comes in time. A refusal writes
@@ -149,18 +175,22 @@ impl Line {
         }
         match self.book_tail(ask) {
             Answer::Nothing => Ok(Booking::NOTHING),
-            Answer::Booked(interval, immediate) => Ok(Booking::of(interval, immediate)),
+            Answer::Booked(tail, interval, immediate) => {
+                self.leave_gap(tail, interval.start);
+                Ok(Booking::of(interval, immediate))
+            }
             Answer::Refused(refusal) => Err(refusal),
             Answer::LookAtHoles => self.book_run(ask),
         }
     }
 
     /// Starts the clock of a line that waits for its first use, if this is one. The line is full then,
-    /// so it is not refused.
+    /// so it is refused only if it fits nowhere or comes after its own deadline.
     fn start_with_use(&self, ask: Ask) {
         let waits = |config: &Config| config.clock.start == Clock::NOT_STARTED;
         let View { closed, config, .. } = self.state.view();
-        if waits(&config) && !closed && (1..=self.burst()).contains(&ask.tokens) {
+        let granted = (1..=self.burst()).contains(&ask.tokens) && !ask.patience.is_over(ask.now);
+        if waits(&config) && !closed && granted {
             self.state.config().replace(|config| {
                 let start = if waits(&config) { ask.now } else { config.clock.start };
                 Config { clock: Clock { start, ..config.clock }, ..config }
@@ -240,7 +270,7 @@ impl Line {
                 Ok(decide::Demand::Interval) => {}
             }
             let tail = Tail::at(now, &view.config, view.spent, allowance);
-            let interval = tail.interval(cost);
+            let interval = self.at_tail(&tail, &view.config, cost);
             let immediate = interval.end <= tail.reach;
             if !immediate || patience.is_over(now) {
                 if self.holes.are_about() {
@@ -255,7 +285,7 @@ impl Line {
             Step::Forward {
                 start: interval.start,
                 end: interval.end,
-                then: Answer::Booked(interval, immediate),
+                then: Answer::Booked(tail.start, interval, immediate),
             }
         })
     }
@@ -274,27 +304,27 @@ impl Line {
     /// As [`Self::book_run`]; gives up, with nothing taken, if what it found is gone.
     fn try_book_run(&self, ask: Ask) -> Option<Result<Booking, Refusal>> {
         let view = self.state.view();
-        let (run, immediate) = match self.plan(&view, ask) {
+        let plan = match self.plan(&view, ask) {
             Ok(Some(plan)) => plan,
             Ok(None) => return Some(Ok(Booking::NOTHING)),
             Err(refusal) => return Some(Err(refusal)),
         };
-        if !self.holes.claim(&run) {
+        if !self.holes.claim(&plan.run, plan.alive_from) {
             return None;
         }
-        let pieces: Vec<_> = run.iter().map(|free| free.interval).collect();
-        if let Some(Free { hole: None, interval }) = run.last() {
+        let pieces: Vec<_> = plan.run.iter().map(|free| free.interval).collect();
+        if let Some(Free { hole: None, interval }) = plan.run.last() {
             if !self.move_tail(&view, *interval) {
                 pieces[..pieces.len() - 1].iter().for_each(|hole| self.holes.put(*hole));
                 return None;
             }
+            self.leave_gap(plan.tail, interval.start);
         }
-        Some(Ok(Booking::of_many(pieces, immediate)))
+        Some(Ok(Booking::of_many(pieces, plan.immediate)))
     }
 
-    /// The earliest run of free tokens that serves `ask`, and whether it can be used at once; none if
-    /// it needs nothing.
-    fn plan(&self, view: &View, ask: Ask) -> Result<Option<(Vec<Free>, bool)>, Refusal> {
+    /// The earliest run of free tokens that serves `ask`; none if it needs nothing.
+    fn plan(&self, view: &View, ask: Ask) -> Result<Option<Plan>, Refusal> {
         let Ask { now, tokens, patience, ahead, allowance } = ask;
         let ahead = Ahead { tokens: ahead, token: self.token };
         let config = &view.config;
@@ -304,15 +334,21 @@ impl Line {
             decide::Demand::Interval => {}
         }
         let tail = Tail::at(now, config, view.spent, allowance);
-        let at_tail = Free { hole: None, interval: tail.interval(cost) };
-        let alive = self.holes.alive(config.alive_from(now.saturating_sub(allowance)));
+        let alive_from = self.alive_from(config, now.saturating_sub(allowance));
+        let alive = self.holes.alive(alive_from);
         // A hole beyond the tail is one that came with a change after this view.
         let alive = alive.take_while(|free| free.interval.end <= tail.start);
-        let free = alive.chain(std::iter::once(at_tail));
-        let run = earliest_run(free, cost, config.capacity);
+        let windows = self.windows_at(tail.minted(), config);
+        let alive = alive.flat_map(|free| windows::split(windows, free));
+        let free = alive.chain(self.free_at_tail(&tail, config, cost));
+        let run = earliest_run(free, cost, |start, end| match windows {
+            Some(windows) => windows.hold(start, end),
+            None => end.beyond(start) <= u128::from(config.capacity.0),
+        });
         let end = run.last().expect("it has what was asked for").interval.end;
         decide::accept(now, config, &tail, end, patience, ahead)?;
-        Ok(Some((run, end <= tail.reach)))
+        let (tail, immediate) = (tail.start, end <= tail.reach);
+        Ok(Some(Plan { run, immediate, tail, alive_from }))
     }
 
     /// Whether `ask` would be served. Writes nothing.
@@ -346,7 +382,7 @@ impl Line {
 
     /// Makes free again what was booked and has not been used.
     pub(crate) fn give_back(&self, now: u64, booking: &Booking) {
-        let alive_from = self.state.view().config.alive_from(now);
+        let alive_from = self.alive_from(&self.state.view().config, now);
         for piece in booking.pieces().rev() {
             if self.move_back(piece) {
                 self.swallow_last_holes(piece.start, alive_from);
@@ -404,10 +440,13 @@ impl Line {
         if booking.length() > u128::from(config.capacity.0) && !config.clock.is_unlimited_at(now) {
             return Outlook::ExceedsBurst { burst: config.capacity.in_tokens(self.token) };
         }
+        if self.is_torn(config, now, booking) {
+            return Outlook::Turn { late: 0, overflown: true };
+        }
         match config.clock.due(end) {
             Some(turn) if turn <= now => Outlook::Turn {
                 late: now - turn,
-                overflown: start < config.alive_from(now.saturating_sub(self.slack.most()))
+                overflown: start < self.alive_from(config, now.saturating_sub(self.slack.most()))
                     && !config.clock.is_unlimited_at(now),
             },
             turn => Outlook::Wait(turn),
@@ -430,7 +469,7 @@ impl Line {
                 return config;
             }
             // An older `now` mints nothing twice: the clock does not start again before itself.
-            let start = self.minting.start(config.clock.start.max(now), speed);
+            let start = self.minting.start(config.goes_on(now), speed);
             let origin = self.minted(&config, now);
             Config { clock: config.clock.followed_by(now, origin, start, speed), rate, ..config }
         });
@@ -452,10 +491,11 @@ impl Line {
     /// still until already.
     pub(crate) fn pause_until(&self, now: u64, until: u64) {
         self.state.config().replace(|config| {
-            if until <= config.clock.start.max(now) {
+            if until <= config.goes_on(now) {
                 return config;
             }
-            let paused = config.pause_at(now).or(Some(now));
+            let from = config.pause_at(now).unwrap_or(now);
+            let paused = Some(Pause { from, until });
             let origin = self.minted(&config, now);
             let start = self.minting.start(until, config.clock.speed);
             let clock = config.clock.followed_by(now, origin, start, config.clock.speed);
@@ -507,17 +547,20 @@ impl Line {
             }
             let Clock { start, speed, .. } = config.clock;
             let minted = config.clock.read(now).minted;
-            let origin = if capacity > old {
-                minted + Grains(capacity.0 - old.0)
-            } else {
-                // Who has used more than the new limit already does not owe it to the next step.
-                let used = self.state.view().spent.min(minted);
-                (minted - Grains(old.0 - capacity.0)).max(used)
-            };
+            let overdrawn =
+                if now.saturating_sub(start) < speed.over { config.overdrawn } else { Grains(0) };
+            let wanted = (minted - overdrawn - old) + capacity;
+            // Who has used more than the new limit already does not owe it to the next step. But what
+            // it is in this step is remembered, until the limit is higher again.
+            let used = self.holes.free_back_from(self.state.view().spent.min(minted));
+            let origin = wanted.max(used);
+            // Nor has it any more of this step, wherever something was given back.
+            let floor = if wanted < used { config.floor.max(origin) } else { config.floor };
+            let overdrawn = Grains(u64::try_from(origin.beyond(wanted)).unwrap_or(u64::MAX));
             let start = now.checked_sub(start).map_or(start, |elapsed| now - elapsed % speed.over);
             let speed = self.minting.speed(rate, self.token);
             let clock = config.clock.followed_by(now, origin, start, speed);
-            Config { clock, capacity, rate, ..config }
+            Config { clock, capacity, floor, rate, overdrawn, ..config }
         });
         Ok(())
     }
@@ -559,7 +602,7 @@ impl Line {
         }
         let tail = Tail::at(now, &view.config, view.spent, 0);
         let minted = view.config.clock.read(now).minted;
-        let alive = self.holes.alive(view.config.alive_from(now));
+        let alive = self.holes.alive(self.alive_from(&view.config, now));
         let holes: u128 = alive.map(|free| free.interval.end.beyond(free.interval.start)).sum();
         let free = (minted.beyond(tail.start) + holes) as f64;
         let booked = tail.start.beyond(minted) as f64;

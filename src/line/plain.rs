@@ -97,7 +97,14 @@ mod tests {
                 let speed = if in_steps { Speed::in_steps } else { Speed::of };
                 let clock = Clock { start, origin, ..Clock::starting(speed(rate, TOKEN)) };
                 let floor = origin.behind(below);
-                Config { clock, capacity: TOKEN.times(burst), floor, rate, paused: None }
+                Config {
+                    clock,
+                    capacity: TOKEN.times(burst),
+                    floor,
+                    rate,
+                    paused: None,
+                    overdrawn: Grains(0),
+                }
             },
         )
     }
@@ -143,7 +150,7 @@ mod tests {
         let clock = Clock::starting(Speed::of(rate, TOKEN));
         let capacity = TOKEN.times(10);
         let floor = Position::ORIGIN - capacity;
-        let config = Config { clock, capacity, floor, rate, paused: None };
+        let config = Config { clock, capacity, floor, rate, paused: None, overdrawn: Grains(0) };
         let lap = Lap::of(Position::ORIGIN);
         let decide = |tokens, spent: Position| {
             Plain::of(&config).decide(0, TOKEN.times(tokens), lap, lap.write(spent))

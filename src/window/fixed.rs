@@ -17,7 +17,8 @@ use tokio::time::Instant;
 ///
 /// On the [token line](crate#the-token-line) it is a limiter that mints `limit` tokens at each
 /// boundary and holds as many: what was not used of a window has overflowed when the next
-/// one begins. Those who wait have their places in the windows to come, in their order.
+/// one begins. Those who wait have their places in the windows to come, in their order, and each is
+/// served out of a single window: what it leaves of the one before is for others.
 ///
 /// # When to choose it
 ///
@@ -107,11 +108,13 @@ impl FixedWindow {
     /// ```
     pub fn builder(limit: u32, window: Duration) -> FixedWindowBuilder {
         let builder = Limiter::builder(rate(limit, nanos(window))).burst(limit);
-        let builder = builder.periods(Periods::WhenMade);
+        let builder = builder.periods(Periods::WhenMade).windows();
         FixedWindowBuilder { limit, window, max_limit: None, builder }
     }
 
-    /// Lets `limit` permits pass in each window, this one included: what was used of it counts.
+    /// Lets `limit` permits pass in each window, this one included: what was used of it counts. One who
+    /// waits for permits that would lie in two of the new windows is given others, behind those who
+    /// wait.
     ///
     /// # Errors
     ///
@@ -219,6 +222,9 @@ impl FixedWindowBuilder {
         // What a limiter of that rate can be set to, unless something else is said.
         let usual = Limiter::usual_max_burst(rate(limit, length), limit);
         let max_limit = max_limit.unwrap_or(usual).min(most);
+        if limit > max_limit {
+            return Err(BuildError::BurstExceedsMax { burst: limit, max: max_limit });
+        }
         let builder = builder.max_burst(max_limit).max_rate(rate(max_limit, length));
         Ok(FixedWindow { limiter: builder.build()?, window: length })
     }
