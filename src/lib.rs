@@ -89,6 +89,7 @@ mod rate_limit;
 mod refill;
 mod reservation;
 mod sleep;
+pub mod smooth;
 mod sometimes;
 mod striped;
 mod sync;

@@ -7,6 +7,8 @@ mod real {
     pub(crate) use std::sync::Mutex;
     pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
+    pub(crate) use portable_atomic::AtomicU128;
+
     use crossbeam_skiplist::SkipMap;
     use std::ops::Bound;
 
@@ -67,6 +69,34 @@ mod model {
 
     use std::collections::BTreeMap;
     use std::ops::Bound;
+
+    /// Stands in for the 128-bit atomic: each operation is one step. Orderings are not modelled.
+    pub(crate) struct AtomicU128(Mutex<u128>);
+
+    impl AtomicU128 {
+        pub(crate) fn new(value: u128) -> Self {
+            Self(Mutex::new(value))
+        }
+
+        pub(crate) fn load(&self, _: Ordering) -> u128 {
+            *self.0.lock().unwrap()
+        }
+
+        pub(crate) fn store(&self, value: u128, _: Ordering) {
+            *self.0.lock().unwrap() = value;
+        }
+
+        pub(crate) fn compare_exchange(
+            &self,
+            from: u128,
+            to: u128,
+            _: Ordering,
+            _: Ordering,
+        ) -> Result<u128, u128> {
+            let mut value = self.0.lock().unwrap();
+            if *value == from { Ok(std::mem::replace(&mut *value, to)) } else { Err(*value) }
+        }
+    }
 
     /// Stands in for the lock-free map: each operation is one step that nothing interrupts.
     pub(crate) struct SortedMap<K, V>(Mutex<BTreeMap<K, V>>);

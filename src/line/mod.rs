@@ -24,7 +24,9 @@ pub(crate) use batch::Overflow;
 pub(crate) use booking::Booking;
 pub(crate) use clock::{Minting, Turn};
 pub(crate) use decide::{Patience, Refusal};
+pub(crate) use holes::{Free, Holes};
 pub(crate) use plain::Verdict;
+pub(crate) use position::{Interval, Position};
 pub(crate) use scale::Bounds;
 
 #[cfg(all(test, paceline_loom))]
@@ -34,8 +36,8 @@ use crate::rate::Rate;
 use clock::Clock;
 use config::Config;
 use decide::{Ahead, Tail};
-use holes::{Free, Holes, earliest_run};
-use position::{Grains, Interval, Position};
+use holes::earliest_run;
+use position::Grains;
 use slack::Slack;
 use state::{State, Step, View};
 
