@@ -13,6 +13,7 @@ mod holes;
 mod laps;
 mod periods;
 mod settings;
+mod smooth;
 mod stripes;
 mod tail;
 mod waiting;

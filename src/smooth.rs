@@ -40,4 +40,4 @@ pub use bursty::SmoothBursty;
 pub use warming_up::SmoothWarmingUp;
 
 #[cfg(all(test, paceline_loom))]
-pub(crate) use {burst::Burst, schedule::Booking, schedule::Schedule, warmup::Warmup};
+pub(crate) use {burst::Burst, rule::Rule, schedule::Booking, schedule::Schedule, warmup::Warmup};

@@ -3,6 +3,7 @@
 //! The traces are recorded results of Guava; `tests/data/README.md` says how they are written. Where
 //! Guava is wrong, or we differ on purpose, a sequence ends for us; each reason has a name here.
 
+#[allow(dead_code, reason = "each test takes what it needs")]
 mod common;
 
 use common::{at, frozen};

@@ -24,6 +24,10 @@ pub(crate) struct Burst {
     nanos: u64,
 }
 
+/// What 2^32 requests in a row are late by. Of rates of up to 2^32 permits in a period that is
+/// a whole number of nanoseconds, no turn has a fraction so small.
+const ROUNDING: Span = Span::of_fraction(32);
+
 impl Burst {
     pub(crate) fn new(nanos: u64) -> Self {
         Self { nanos: nanos.min(Span::MOST_NANOS) }
@@ -37,7 +41,7 @@ impl Rule for Burst {
 
     #[inline]
     fn present(&self, mark: Mark, now: u64) -> Mark {
-        if Moment(mark.0).has_passed(now) { Mark(Moment::of_nanos(now).0) } else { mark }
+        if Moment(mark.0).nanos(ROUNDING) < now { Mark(Moment::of_nanos(now).0) } else { mark }
     }
 
     #[inline]
@@ -48,7 +52,7 @@ impl Rule for Burst {
     #[inline]
     fn turn(&self, mark: Mark) -> Option<u64> {
         let full = Moment(mark.0);
-        (full < Moment::NEVER).then(|| full.nanos().saturating_sub(self.nanos))
+        (full < Moment::NEVER).then(|| full.nanos(ROUNDING).saturating_sub(self.nanos))
     }
 
     /// Full, as in Guava; but a debt stays a debt.
@@ -90,7 +94,7 @@ mod tests {
             let stored = rule.stored(mark, now);
             prop_assert!(stored <= Span::of_nanos(burst));
             let turn = rule.turn(mark).expect("it comes");
-            prop_assert!(turn <= now || stored == Span::ZERO);
+            prop_assert!(turn <= now || stored == Span(0));
             // It is all that can be had before somebody has to wait.
             let emptied = rule.charged(mark, stored);
             prop_assert!(rule.turn(emptied).expect("it comes") == turn.max(now));

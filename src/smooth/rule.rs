@@ -36,6 +36,10 @@ pub(crate) trait Rule: Send + Sync {
 
     /// What `mark` has become at `now`, if nobody came: time that was not used is stored, as far as
     /// there is room for it, and is lost beyond.
+    ///
+    /// Who comes in the nanosecond of the turn comes on time, and takes up where it begins. If the
+    /// fraction were dropped, a caller who comes back just when it was told to would make the
+    /// schedule late, each time a little more.
     fn present(&self, mark: Mark, now: u64) -> Mark;
 
     /// Where a request that starts at `mark` ends, if its permits take `time` when nothing is

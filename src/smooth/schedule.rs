@@ -4,10 +4,13 @@
 //! is all that must hold: its turn comes where the stretch begins, so what a window of time sees
 //! used is what fits into it, and into what is stored, and one request that reaches beyond.
 
+#[cfg(all(test, paceline_loom))]
+mod ledger;
+
 use super::pace::{Pace, Price};
 use super::rule::{Mark, Rule};
 use super::span::Span;
-use crate::line::{Free, Holes, Interval, Outlook, Patience, Refusal, Turn};
+use crate::line::{Free, Holes, Interval, Outlook, Patience, Position, Refusal, Turn};
 use crate::rate::Rate;
 use crate::sync::{AtomicU128, Ordering};
 use crossbeam_utils::CachePadded;
@@ -54,10 +57,7 @@ impl Booking {
     }
 
     fn interval(&self) -> Interval {
-        Interval {
-            start: crate::line::Position::from_words(self.start),
-            end: crate::line::Position::from_words(self.end),
-        }
+        Interval { start: Position::from_words(self.start), end: Position::from_words(self.end) }
     }
 
     fn is_nothing(&self) -> bool {
@@ -65,7 +65,7 @@ impl Booking {
     }
 
     /// How long after `now` its turn comes.
-    pub(super) fn wait(&self, now: u64) -> u64 {
+    pub(crate) fn wait(&self, now: u64) -> u64 {
         if self.immediate { 0 } else { self.turn.saturating_sub(now) }
     }
 
@@ -182,7 +182,7 @@ impl<R: Rule> Schedule<R> {
 
     /// Moves the end, which has just come back to `end`, back over the holes there. One that comes
     /// to lie there later is no loss: the next booking that would wait takes it.
-    fn swallow_last_holes(&self, mut end: crate::line::Position) {
+    fn swallow_last_holes(&self, mut end: Position) {
         while self.holes.are_about() {
             let Some(hole) = self.holes.remove_last(end) else { return };
             if !self.exchange(Mark::from_position(hole.end), Mark::from_position(hole.start)) {

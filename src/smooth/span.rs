@@ -1,31 +1,29 @@
 //! Time as the schedules count it, in parts of 2^-64 ns: pure.
 //!
 //! Sixty-four bits of whole nanoseconds, as everywhere here, and as many of a fraction. What a permit
-//! takes is rounded up to such a part, once for each rate. So 2^48 requests in a row, one after
-//! another without a moment's rest, are off by 2^-16 ns together.
+//! takes is rounded up to such a part, once for each rate. So 2^32 requests for one, without a moment's
+//! rest between them, are late by 2^-32 ns together.
 
 use std::ops::Sub;
 
 const FRACTION_BITS: u32 = 64;
-
-/// A fraction of a nanosecond below this is rounding, and not waited for: a thousandth.
-///
-/// Were it waited for, the third permit of 3/s would come at 1 s and 1 ns.
-const ROUNDING: u128 = 1 << (FRACTION_BITS - 10);
 
 /// A length of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Span(pub(super) u128);
 
 impl Span {
-    pub(crate) const ZERO: Self = Self(0);
-
     /// The longest time for which anything is stored: 146 years. Longer ones count as this, so that
     /// times of 438 years more can be told.
     pub(super) const MOST_NANOS: u64 = 1 << 62;
 
     pub(super) const fn of_nanos(nanos: u64) -> Self {
         Self((nanos as u128) << FRACTION_BITS)
+    }
+
+    /// A nanosecond over 2 to the power of `bits`.
+    pub(super) const fn of_fraction(bits: u32) -> Self {
+        Self(1 << (FRACTION_BITS - bits))
     }
 
     /// So many times this; as good as for ever if that is too long to tell.
@@ -61,22 +59,15 @@ impl Moment {
     }
 
     /// The first whole nanosecond that does not come before this.
-    #[inline]
-    pub(super) fn nanos(self) -> u64 {
-        const UP: u128 = (1 << FRACTION_BITS) - ROUNDING;
-        #[expect(clippy::cast_possible_truncation, reason = "64 bits are left")]
-        let nanos = (self.0.saturating_add(UP) >> FRACTION_BITS) as u64;
-        nanos
-    }
-
-    /// Whether this has passed at `now` by a nanosecond or more.
     ///
-    /// Who comes in the nanosecond in which it is has come on time, and takes up from there; if the
-    /// fraction were dropped, a caller who comes back just when it was told to would make the
-    /// schedule late, each time a little more.
+    /// A fraction of less than `rounding` is not waited for. If it were, the third permit of 3/s would
+    /// come at 1 s and 1 ns.
     #[inline]
-    pub(super) fn has_passed(self, now: u64) -> bool {
-        self.nanos() < now
+    pub(super) fn nanos(self, rounding: Span) -> u64 {
+        let up = (1 << FRACTION_BITS) - rounding.0;
+        #[expect(clippy::cast_possible_truncation, reason = "64 bits are left")]
+        let nanos = (self.0.saturating_add(up) >> FRACTION_BITS) as u64;
+        nanos
     }
 }
 

@@ -100,6 +100,10 @@ pub(crate) struct Warmup {
     steepness_shift: u32,
 }
 
+/// A thousandth of a nanosecond: what as many requests as are ever stored in practice are late by, each
+/// by the last bit of the time; see [`State`].
+const ROUNDING: Span = Span::of_fraction(10);
+
 /// Of the cold factor and what is made of it.
 const FACTOR_BITS: u32 = 32;
 const COOLING_BITS: u32 = 40;
@@ -198,7 +202,7 @@ impl Rule for Warmup {
     #[inline]
     fn present(&self, mark: Mark, now: u64) -> Mark {
         let State { paid, stored } = State::from_mark(mark);
-        if !paid.has_passed(now) {
+        if paid.nanos(ROUNDING) >= now {
             return mark;
         }
         let paid_now = Moment::of_nanos(now);
@@ -219,7 +223,7 @@ impl Rule for Warmup {
     #[inline]
     fn turn(&self, mark: Mark) -> Option<u64> {
         let State { paid, .. } = State::from_mark(mark);
-        (paid < Moment::NEVER).then(|| paid.nanos())
+        (paid < Moment::NEVER).then(|| paid.nanos(ROUNDING))
     }
 
     /// Warm, as in Guava; and a debt stays a debt.
@@ -333,7 +337,7 @@ mod tests {
         assert_eq!(rule.turn(mark), Some(4 * SECOND));
         let mark = rule.charged(mark, Span::of_nanos(2 * SECOND));
         assert_eq!(rule.turn(mark), Some(6 * SECOND));
-        assert_eq!(rule.stored(mark, 6 * SECOND), Span::ZERO);
+        assert_eq!(rule.stored(mark, 6 * SECOND), Span(0));
         assert_eq!(rule.stored(mark, 7 * SECOND), Span::of_nanos(SECOND));
         assert_eq!(rule.stored(mark, 99 * SECOND), Span::of_nanos(4 * SECOND));
     }
