@@ -65,9 +65,7 @@ impl Moment {
     #[inline]
     pub(super) fn nanos(self, rounding: Span) -> u64 {
         let up = (1 << FRACTION_BITS) - rounding.0;
-        #[expect(clippy::cast_possible_truncation, reason = "64 bits are left")]
-        let nanos = (self.0.saturating_add(up) >> FRACTION_BITS) as u64;
-        nanos
+        (self.0.saturating_add(up) >> FRACTION_BITS) as u64
     }
 }
 
