@@ -10,6 +10,7 @@ use paceline::smooth::{Builder, SmoothBursty, SmoothWarmingUp};
 use paceline::{AcquireError, DynRateLimit, Rate, RateLimit, ReserveError, TryAcquireError};
 use proptest::prelude::*;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, advance, sleep_until, timeout};
@@ -473,7 +474,65 @@ async fn crowd(limiter: Arc<impl RateLimit + 'static>) -> [u32; 8] {
     used
 }
 
+/// Requests of one to four, 400 permits per second in all, each as patient as it happens to be.
+#[tokio::test(start_paused = true)]
+async fn a_crowd_of_many_sizes_gets_nearly_the_rate_in_every_second() {
+    let used = mixed_crowd(Arc::new(SmoothBursty::new(Rate::per_second(100)))).await;
+    println!("bursty: {used:?}");
+    assert!(used[1..].iter().all(|used| (95..=105).contains(used)), "{used:?}");
+
+    let used = mixed_crowd(Arc::new(SmoothWarmingUp::new(Rate::per_second(100), secs(1)))).await;
+    println!("warming up: {used:?}");
+    assert!(used[3..].iter().all(|used| (90..=105).contains(used)), "{used:?}");
+}
+
+async fn mixed_crowd(limiter: Arc<impl RateLimit + 'static>) -> [u32; 8] {
+    let start = Instant::now();
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut tasks = JoinSet::new();
+    for index in 0..1_280 {
+        sleep_until(start + Duration::from_micros(6_250) * index).await;
+        let (limiter, n) = (Arc::clone(&limiter), random.u32(1..5));
+        let patience = millis(random.u64(20..500));
+        tasks.spawn(async move {
+            let acquired = timeout(patience, limiter.acquire_many(n)).await;
+            acquired.is_ok_and(|acquired| acquired.is_ok()).then(|| (start.elapsed(), n))
+        });
+    }
+    let mut used = [0; 8];
+    for (went_on, n) in tasks.join_all().await.into_iter().flatten() {
+        let second = usize::try_from(went_on.as_secs()).expect("a few");
+        used.get_mut(second).into_iter().for_each(|used| *used += n);
+    }
+    used
+}
+
 // ---- Whatever is done ----------------------------------------------------------------------------
+
+/// What is needed of both.
+trait Smooth: RateLimit {
+    fn reserve_at(&self, n: u32, now: Instant) -> Duration;
+    fn try_at(&self, n: u32, now: Instant) -> Result<(), TryAcquireError>;
+    fn set(&self, rate: Rate);
+}
+
+macro_rules! smooth {
+    ($limiter:ty) => {
+        impl Smooth for $limiter {
+            fn reserve_at(&self, n: u32, now: Instant) -> Duration {
+                self.reserve_many_at(n, now).expect("it is open and has a rate")
+            }
+            fn try_at(&self, n: u32, now: Instant) -> Result<(), TryAcquireError> {
+                self.try_acquire_many_at(n, now)
+            }
+            fn set(&self, rate: Rate) {
+                self.set_rate(rate);
+            }
+        }
+    };
+}
+smooth!(SmoothBursty);
+smooth!(SmoothWarmingUp);
 
 #[derive(Clone, Debug)]
 enum Act {
@@ -482,75 +541,155 @@ enum Act {
     Reserve(u32),
     Wait(u32),
     GiveUp(prop::sample::Index),
+    SetRate(u64),
 }
 
-fn acts() -> impl Strategy<Value = Vec<Act>> {
-    let act = prop_oneof![
-        (0..2_000_000_000_u64).prop_map(Act::Pass),
-        (1..8_u32).prop_map(Act::Try),
-        (1..8_u32).prop_map(Act::Reserve),
-        (1..8_u32).prop_map(Act::Wait),
-        any::<prop::sample::Index>().prop_map(Act::GiveUp),
-    ];
-    prop::collection::vec(act, 1..80)
+/// Rates are at most what it starts with.
+fn acts() -> impl Strategy<Value = (u64, Vec<Act>)> {
+    (1..20_u64).prop_flat_map(|per_second| {
+        let act = prop_oneof![
+            2 => (0..2_000_000_000_u64).prop_map(Act::Pass),
+            2 => (1..8_u32).prop_map(Act::Try),
+            2 => (1..8_u32).prop_map(Act::Reserve),
+            4 => (1..8_u32).prop_map(Act::Wait),
+            4 => any::<prop::sample::Index>().prop_map(Act::GiveUp),
+            1 => (1..=per_second).prop_map(Act::SetRate),
+        ];
+        (Just(per_second), prop::collection::vec(act, 1..80))
+    })
 }
 
 proptest! {
-    /// In every window what begins is at most what was stored and minted, and one request more.
     #[test]
-    fn windows_hold_what_was_stored_and_minted_and_one_request_more(
-        per_second in 1..20_u64,
-        burst in 0..3_u64,
-        acts in acts(),
-    ) {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time().start_paused(true).build().unwrap();
-        let used = runtime.block_on(perform(per_second, burst, acts));
-        for (first, _) in &used {
-            for (last, _) in used.iter().filter(|(last, _)| last >= first) {
-                let inside = used.iter().filter(|(time, _)| (first..=last).contains(&time));
-                let permits: Vec<u32> = inside.map(|(_, permits)| *permits).collect();
-                let window = u128::from(last - first + 1);
-                let minted = window * u128::from(per_second);
-                let total: u32 = permits.iter().sum();
-                let beyond = u128::from(total - permits.iter().max().unwrap()) * u128::from(SECOND);
-                let stored = u128::from(burst * per_second) * u128::from(SECOND);
-                prop_assert!(beyond <= stored + minted, "{used:?}");
-            }
-        }
+    fn bursty_keeps_its_bound_and_its_hints((per_second, acts) in acts(), burst in 0..3_u64) {
+        let rate = Rate::per_second(per_second);
+        check(|| SmoothBursty::with_max_burst(rate, secs(burst)), per_second, burst, acts)?;
+    }
+
+    /// Nothing that is stored makes it faster than its rate.
+    #[test]
+    fn warming_up_keeps_its_bound_and_its_hints((per_second, acts) in acts(), warmup in 0..5_000_u64) {
+        let rate = Rate::per_second(per_second);
+        check(|| SmoothWarmingUp::new(rate, millis(warmup)), per_second, 0, acts)?;
     }
 }
 
-/// The times at which turns come, and their permits, sorted.
-async fn perform(per_second: u64, burst: u64, acts: Vec<Act>) -> Vec<(u64, u32)> {
-    let rate = Rate::per_second(per_second);
-    let limiter = SmoothBursty::with_max_burst(rate, secs(burst));
+/// Performs `acts`. In every window what begins is at most what was stored and minted, and one request
+/// more; and in the end hints are right.
+fn check<L: Smooth>(
+    limiter: impl FnOnce() -> L,
+    per_second: u64,
+    burst: u64,
+    acts: Vec<Act>,
+) -> Result<(), TestCaseError> {
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_time().start_paused(true).build().expect("a timer");
+    let (limiter, used) = runtime.block_on(async move {
+        let limiter = limiter();
+        let used = perform(&limiter, acts).await;
+        (limiter, used)
+    });
+    for (first, _) in &used {
+        for (last, _) in used.iter().filter(|(last, _)| last >= first) {
+            let inside = used.iter().filter(|(time, _)| (first..=last).contains(&time));
+            let permits: Vec<u32> = inside.map(|(_, permits)| *permits).collect();
+            let one_more = permits.iter().max().expect("itself");
+            let total = permits.iter().sum::<u32>() - one_more;
+            let bound = u128::from(per_second) * u128::from(burst * SECOND + last - first + 1);
+            prop_assert!(u128::from(total) * u128::from(SECOND) <= bound, "{:?}", used);
+        }
+    }
+    runtime.block_on(async move {
+        for n in [1, 7, 2] {
+            let now = Instant::now();
+            if let Err(refused) = limiter.try_at(n, now) {
+                prop_assert_eq!(limiter.try_at(n, now), Err(refused.clone()));
+                let turn = now + refused.retry_after().expect("some time");
+                prop_assert!(limiter.try_at(n, turn - NANOSECOND).is_err());
+                prop_assert_eq!(limiter.try_at(n, turn), Ok(()));
+                advance(turn - now).await;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The times at which turns come, and their permits.
+async fn perform(limiter: &impl Smooth, acts: Vec<Act>) -> Vec<(u64, u32)> {
     let base = Instant::now();
-    let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap();
+    let nanos = |time: Duration| u64::try_from(time.as_nanos()).expect("some seconds");
     let mut used = Vec::new();
     let mut waiting = Vec::new();
     for act in acts {
-        let now = nanos(base.elapsed());
+        let now = Instant::now();
+        let at = nanos(now - base);
         match act {
             Act::Pass(time) => advance(Duration::from_nanos(time)).await,
-            Act::Try(n) => {
-                if limiter.try_acquire_many(n).is_ok() {
-                    used.push((now, n));
-                }
-            }
-            Act::Reserve(n) => used.push((now + nanos(limiter.reserve_many(n).unwrap()), n)),
+            Act::Try(n) if limiter.try_at(n, now).is_ok() => used.push((at, n)),
+            Act::Try(_) => {}
+            Act::Reserve(n) => used.push((at + nanos(limiter.reserve_at(n, now)), n)),
             Act::Wait(n) => {
                 let mut acquire = Box::pin(limiter.acquire_many(n));
                 if acquire.as_mut().now_or_never().is_some() {
-                    used.push((now, n));
+                    used.push((at, n));
                 } else {
                     waiting.push(acquire);
                 }
             }
             Act::GiveUp(_) if waiting.is_empty() => {}
             Act::GiveUp(index) => drop(waiting.swap_remove(index.index(waiting.len()))),
+            Act::SetRate(tokens) => limiter.set(Rate::per_second(tokens)),
         }
     }
-    used.sort_unstable();
     used
+}
+
+// ---- On many threads ---------------------------------------------------------------------------
+
+/// Threads book for good, and book and give up. In the end each stretch was used once.
+#[test]
+fn no_stretch_is_lost_or_used_twice_by_threads() {
+    let even = SmoothBursty::with_max_burst(Rate::per_day(1), Duration::ZERO);
+    stress(&even);
+    stress(&SmoothWarmingUp::with_cold_factor(Rate::per_day(1), secs(1), 1.0));
+}
+
+fn stress(limiter: &impl Smooth) {
+    const THREADS: u32 = 4;
+    const ROUNDS: u32 = 2_000;
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_time().build().expect("a timer");
+    let base = Instant::now();
+    let mut turns = vec![limiter.reserve_at(1, base)];
+    thread::scope(|scope| {
+        let book_and_give_up = || {
+            let _entered = runtime.enter();
+            let mut turns = Vec::new();
+            for _ in 0..ROUNDS {
+                let mut waiting: [_; 2] = std::array::from_fn(|_| Box::pin(limiter.acquire()));
+                for acquire in &mut waiting {
+                    assert!(acquire.as_mut().now_or_never().is_none());
+                }
+                turns.push(limiter.reserve_at(1, base));
+                let [first, second] = waiting;
+                drop(first);
+                drop(second);
+            }
+            turns
+        };
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(book_and_give_up)).collect();
+        turns.extend(threads.into_iter().flat_map(|thread| thread.join().expect("no panic")));
+    });
+    // What is left of the holes, up to the first that comes after all.
+    let last = *turns.iter().max().expect("many");
+    loop {
+        let turn = limiter.reserve_at(1, base);
+        turns.push(turn);
+        if turn > last {
+            break;
+        }
+    }
+    turns.sort_unstable();
+    let gaps = turns.windows(2).map(|pair| (pair[1] - pair[0]).as_secs());
+    assert!(gaps.skip(1).all(|gap| gap == 86_400), "{turns:?}");
 }
