@@ -204,6 +204,22 @@ fn set_rate_races_with_set_rate() {
     );
 }
 
+#[test]
+fn set_rate_races_with_one_who_looks_at_it() {
+    race_on(
+        || booked(1),
+        |(schedule, _)| schedule.set_rate(0, HALF),
+        |(schedule, _)| {
+            let shown = schedule.rate();
+            book(schedule, 1);
+            (shown, turn(&book(schedule, 1)) - 1)
+        },
+        |_, (), (shown, charged)| {
+            assert!(shown == EACH_NANOSECOND || charged == 2, "it is charged as it was told");
+        },
+    );
+}
+
 /// Two are stored when a time without limit ends.
 #[test]
 fn the_end_of_a_time_without_limit_races_with_booking() {

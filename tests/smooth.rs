@@ -242,6 +242,12 @@ async fn within_and_before_are_guavas_timeout() {
     assert!(limiter.acquire().before(deadline - NANOSECOND).await.is_err());
     assert_eq!(limiter.acquire_many(100).before(deadline).await, Ok(millis(200)));
     assert!(limiter.acquire().before(Instant::now() - NANOSECOND).await.is_err());
+    advance(secs(60)).await;
+    let passed = limiter.acquire().before(Instant::now() - NANOSECOND).await;
+    assert!(
+        matches!(passed, Err(AcquireError::WouldExceedDeadline { .. })),
+        "though it could be had"
+    );
 }
 
 #[tokio::test(start_paused = true)]
