@@ -248,6 +248,7 @@ async fn within_and_before_are_guavas_timeout() {
         matches!(passed, Err(AcquireError::WouldExceedDeadline { .. })),
         "though it could be had"
     );
+    assert_eq!(limiter.stored_permits(), 5.0, "and is left");
 }
 
 #[tokio::test(start_paused = true)]

@@ -111,11 +111,7 @@ impl Builder {
     fn waiters(self) -> Waiters {
         let queue = Queue::new(self.max_waiters.unwrap_or(Queue::UNBOUNDED));
         let max_wait = self.max_wait.map_or(u64::MAX, nanos);
-        Waiters::new(
-            Timeline::new(&self.clock, Duration::ZERO),
-            max_wait,
-            queue,
-            self.precise.map(nanos),
-        )
+        let time = Timeline::new(&self.clock, Duration::ZERO);
+        Waiters::new(time, max_wait, queue, self.precise.map(nanos))
     }
 }
