@@ -52,13 +52,31 @@
 //! | [`acquire`](Limiter::acquire) | wait for a turn; drop the future to give it back |
 //! | [`within`](Acquire::within), [`before`](Acquire::before) | wait, but be refused at once if that takes too long |
 //! | [`reserve`](Limiter::reserve) | book a turn and see when it comes; [`cancel`](Reservation::cancel) gives it back |
-//! | [`Striped`] | the same verbs at very high rates: most grants read no clock |
 //! | `…_at` | any of these at a time of your own, for replays, simulations and one reading of the clock for many |
+//!
+//! # Which limiter
+//!
+//! All of them have these verbs, and [`RateLimit`] as what they share.
+//!
+//! | | choose it |
+//! |---|---|
+//! | [`Limiter`] | unless you know better: a token bucket, even or [refilled in steps](Refill) |
+//! | [`Striped`] | at very high rates: most grants read no clock |
+//! | [`LeakyBucket`] | for an even stream from a queue of bounded length, as nginx has it |
+//! | [`window::FixedWindow`] | to count per minute or hour, as an upstream does |
+//! | [`window::SlidingWindow`], [`window::SlidingLog`] | for at most so many in *any* window |
+//! | [`smooth::SmoothBursty`], [`smooth::SmoothWarmingUp`] | if you come from Guava, or what is behind must warm up |
+//! | [`All`] | when several of them must hold together |
+//! | [`Concurrency`] | for how many at a time, not how often |
+//! | [`adaptive`] | when nobody knows what the downstream can bear |
+//! | [`CircuitBreaker`] | to fail fast while the downstream is broken |
+//! | [`Sometimes`] | for log lines: the first few, every so many, once in a while |
 //!
 //! # Time
 //!
-//! Time is Tokio's, unless [`Builder::clock`] says otherwise: under `tokio::time::pause` and `advance` (feature `test-util` of Tokio) all of
-//! it follows the paused clock. The machine's wall clock is never read. All arithmetic that decides is
+//! Time is Tokio's, unless [`Builder::clock`] says otherwise: under `tokio::time::pause` and
+//! `advance` (feature `test-util` of Tokio) all of it follows the paused clock. The machine's wall
+//! clock is read once, and only for a window that is aligned to it. All arithmetic that decides is
 //! in whole numbers; there is no drift, and no limit on uptime.
 //!
 //! # Features
