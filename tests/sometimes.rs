@@ -155,6 +155,11 @@ fn after_a_reset_the_next_call_is_the_first() {
         assert_eq!(which(&sometimes, 4, base), [0, 1]);
         sometimes.reset();
         assert_eq!(which(&sometimes, 6, base), [0, 1, 5]);
+        // Whenever it ran before: also if that was later.
+        assert_eq!(run(&sometimes, 1, at(base, 9 * SECOND)), 1);
+        sometimes.reset();
+        assert_eq!(which(&sometimes, 4, base), [0, 1]);
+        assert_eq!(run(&sometimes, 1, at(base, SECOND)), 1);
     });
 }
 
@@ -196,12 +201,32 @@ fn on_threads_as_many_run_as_in_turn() {
         assert_eq!(run_on_threads(&Sometimes::new().first(1_234), |_| base), 1_234);
         let every = Sometimes::new().every(7);
         assert_eq!(run_on_threads(&every, |_| base), calls.div_ceil(7));
-        // All after it has run: so one of those who find the interval over does.
-        let interval = Sometimes::new().interval(Duration::from_secs(1));
-        assert_eq!(run(&interval, 1, base), 1);
-        for second in 1..20 {
-            assert_eq!(run_on_threads(&interval, |_| at(base, second * SECOND)), 1);
-        }
+    });
+}
+
+#[test]
+fn of_threads_that_find_the_same_interval_over_one_runs() {
+    frozen(|base| {
+        let rounds = 2_000;
+        let sometimes = Sometimes::new().interval(Duration::from_secs(1));
+        assert_eq!(run(&sometimes, 1, base), 1);
+        let (ran, arrived) = (AtomicU64::new(0), AtomicU64::new(0));
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for round in 1..=rounds {
+                        // Both go on at the same moment, as near as threads come to it.
+                        arrived.fetch_add(1, Ordering::SeqCst);
+                        while arrived.load(Ordering::SeqCst) < 2 * round {
+                            thread::yield_now();
+                        }
+                        let now = at(base, round * SECOND);
+                        sometimes.call_at(now, || ran.fetch_add(1, Ordering::Relaxed));
+                    }
+                });
+            }
+        });
+        assert_eq!(ran.into_inner(), rounds);
     });
 }
 
