@@ -92,6 +92,7 @@ mod sync;
 mod time;
 mod turns;
 mod verbs;
+pub mod window;
 
 #[cfg(all(test, paceline_loom))]
 #[path = "../loom-tests/mod.rs"]
