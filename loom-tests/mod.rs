@@ -15,6 +15,7 @@ mod settings;
 mod stripes;
 mod tail;
 mod waiting;
+mod window;
 
 use crate::line::{Ask, Booking, Bounds, Line, Patience, Verdict};
 use crate::rate::Rate;

@@ -25,4 +25,8 @@ pub use log::SlidingLog;
 pub use sliding::SlidingWindow;
 
 #[cfg(all(test, paceline_loom))]
-pub(crate) use {engine::Engine, log::Log, sliding::Line};
+pub(crate) use {
+    engine::{Engine, Held},
+    log::Log,
+    sliding::Line,
+};

@@ -152,7 +152,7 @@ pub(crate) struct Place {
 }
 
 impl Log {
-    pub(super) fn new(limit: u32, max_limit: u32, window: u64) -> Self {
+    pub(crate) fn new(limit: u32, max_limit: u32, window: u64) -> Self {
         let slots: Box<[Slot]> = (0..max_limit).map(|_| Slot::free()).collect();
         slots[limit as usize..].iter().for_each(|slot| {
             slot.retire();
@@ -276,11 +276,11 @@ impl Log {
             return Some(Candidate { number, slot: None, from, until });
         }
         let ahead = (hole.slot + limit as usize).checked_sub(Self::slot_of(head, limit))?;
-        let passed_again = number + u64::from(limit) < head;
         let reached = ahead % (limit as usize) < reach as usize;
         let from = self.slots[hole.slot].word().time();
+        let used = from > hole.before.time();
         let candidate = Candidate { number, slot: Some(hole.slot), from, until: NEVER };
-        (!passed_again && !reached).then_some(candidate)
+        (!used && !reached).then_some(candidate)
     }
 
     /// Takes what was chosen; if another was faster, takes nothing.
@@ -396,20 +396,21 @@ impl Log {
         }
     }
 
-    /// Drops up to `most` of the first holes if they are of no use any more.
+    /// Drops those of the first `most` holes that are of no use any more.
     fn sweep(&self, now: u64, most: usize) {
-        let head = self.head();
-        for _ in 0..most {
-            let Some((number, hole)) = self.holes.iter().next() else { return };
+        let latest_end = self.end(now);
+        for (number, hole) in self.holes.iter().take(most) {
             let is_over = match hole.end {
-                Some(end) => end < self.end(now),
-                // The head has come to its slot again.
-                None => number + u64::from(self.settings.limit()) < head,
+                Some(end) => end < latest_end,
+                // Its slot was used by one who came to it from the head, and whose turn has come.
+                None => {
+                    let end = self.slots[hole.slot].word().time();
+                    end > hole.before.time() && end <= latest_end
+                }
             };
-            if !is_over {
-                return;
+            if is_over {
+                self.holes.remove(number);
             }
-            self.holes.remove(number);
         }
     }
 }
@@ -470,8 +471,8 @@ impl Engine for Log {
     fn give_back(&self, now: u64, held: &Held<Vec<Place>>) {
         let places = held.places.iter().flatten();
         places.rev().for_each(|place| self.leave(*place));
-        // Each that comes lets up to two that are of no use go, so they cannot pile up.
-        self.sweep(now, 2);
+        // Each that comes lets some that are of no use go, so they cannot pile up.
+        self.sweep(now, 4);
     }
 
     fn set_limit(&self, limit: u32) {
@@ -531,11 +532,12 @@ impl Log {
     }
 }
 
-#[cfg(test)]
-#[cfg(not(paceline_loom))]
+#[cfg(all(test, not(paceline_loom)))]
 impl Log {
-    fn words(&self) -> (u64, Vec<Word>, Vec<(u64, Hole)>) {
-        let words = self.slots.iter().map(Slot::word).collect();
-        (self.head(), words, self.holes.iter().collect())
+    /// All that could be written.
+    pub(super) fn words(&self) -> impl PartialEq + std::fmt::Debug + use<> {
+        let words: Vec<_> = self.slots.iter().map(Slot::word).collect();
+        let holes: Vec<_> = self.holes.iter().collect();
+        (self.head(), words, holes)
     }
 }

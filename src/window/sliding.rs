@@ -30,7 +30,7 @@ use super::engine::{Engine, Held, NEVER, accept};
 use super::face::face;
 use super::set::Set;
 use super::settings::Settings;
-use crate::line::{Ask, Refusal};
+use crate::line::{Ask, Patience, Refusal};
 use crate::sync::{AtomicU64, Ordering};
 use crate::turns::Waiters;
 use crossbeam_utils::CachePadded;
@@ -166,6 +166,10 @@ struct View {
     sub: u64,
     /// The first place that may be used then.
     start: u64,
+    /// The sub-window before which nobody may be served who waits at the head: that of the last
+    /// who does so already, since turns come in the order of places. For one who does not wait it is
+    /// the present one.
+    earliest: u64,
 }
 
 /// What a request is to take.
@@ -177,7 +181,7 @@ struct Choice {
 }
 
 impl Line {
-    pub(super) fn new(limit: u32, max_limit: u32, window: u64, segments: u32) -> Self {
+    pub(crate) fn new(limit: u32, max_limit: u32, window: u64, segments: u32) -> Self {
         let window = window.clamp(1, NEVER);
         let segment = window.div_ceil(u64::from(segments.max(1)));
         let segments = window.div_ceil(segment);
@@ -244,25 +248,26 @@ impl Line {
 
     /// None if the ring has gone on meanwhile.
     #[inline]
-    fn view(&self, now: u64, limit: u32) -> Option<View> {
+    fn view(&self, now: u64, limit: u32, waits: bool) -> Option<View> {
         let latest = self.marks.latest();
         let head = self.head();
         let known = (latest + self.segments + 1).saturating_sub(self.marks.length());
         let sub = self.sub_at(now).max(known);
         let start = self.mark(sub, head, latest)?.max(head);
-        Some(View { limit, head, latest, sub, start })
+        let last = if waits { self.runs.last() } else { None };
+        let earliest = last.map_or(sub, |((_, turn, _), ())| turn.max(sub));
+        Some(View { limit, head, latest, sub, start, earliest })
     }
 
     /// The first sub-window in which the place before `end` can be used, with all before it.
     fn turn(&self, view: &View, end: u64) -> Option<u64> {
-        let View { limit, head, latest, sub, .. } = *view;
+        let View { limit, head, latest, sub, earliest, .. } = *view;
         // The first sub-window whose mark is so high is `segments` before the turn.
         let needed = end.saturating_sub(limit.into());
         let first = sub - self.segments;
         if self.mark(first, head, latest)? >= needed {
             return Some(sub);
         }
-        let last = self.runs.last().map_or(0, |((_, turn, _), ())| turn);
         let from = if needed <= self.mark(latest, head, latest)? {
             let (mut low, mut high) = (first, latest);
             while high - low > 1 {
@@ -278,7 +283,7 @@ impl Line {
             let run = self.runs.at_or_before((needed - 1, u64::MAX, u64::MAX));
             run.map_or(latest, |((_, turn, _), ())| turn.max(latest)) + 1
         };
-        Some((from + self.segments).max(last).max(sub))
+        Some((from + self.segments).max(earliest))
     }
 
     /// The soonest places, at the head and among the holes.
@@ -446,7 +451,8 @@ impl Engine for Line {
             Ok(limit) => limit,
             Err(refusal) => return Some(Err(refusal)),
         };
-        let view = self.view(now, limit)?;
+        let waits = !matches!(patience, Patience::Until(time) if time <= now);
+        let view = self.view(now, limit, waits)?;
         let choice = self.choose(&view, permits)?;
         let immediate = choice.sub == self.sub_at(now);
         let end = view.start + u64::from(choice.at_head);
@@ -475,7 +481,7 @@ impl Engine for Line {
 
     fn earliest(&self, now: u64, permits: u32) -> Option<u64> {
         let limit = self.settings.admit(permits).ok()?;
-        let sub = self.choose(&self.view(now, limit)?, permits)?.sub;
+        let sub = self.choose(&self.view(now, limit, true)?, permits)?.sub;
         Some(if sub == self.sub_at(now) { now } else { self.start_of(sub) })
     }
 
@@ -498,7 +504,7 @@ impl Engine for Line {
     fn available(&self, now: u64) -> u32 {
         let limit = self.settings.limit();
         loop {
-            let Some(view) = self.view(now, limit) else { continue };
+            let Some(view) = self.view(now, limit, false) else { continue };
             let View { head, latest, sub, start, .. } = view;
             let Some(first) = self.mark(sub - self.segments, head, latest) else { continue };
             if sub != self.sub_at(now) {
@@ -512,12 +518,16 @@ impl Engine for Line {
     }
 }
 
-#[cfg(test)]
-#[cfg(not(paceline_loom))]
+#[cfg(all(test, not(paceline_loom)))]
 impl Line {
-    fn words(&self) -> (u64, Vec<u64>, Vec<Run>, Vec<(u64, u64)>) {
-        let runs = self.runs.iter().map(|(run, ())| run).collect();
-        let holes = self.holes.iter().map(|(key, _)| key).collect();
+    pub(super) fn segment(&self) -> u64 {
+        self.segment
+    }
+
+    /// All that could be written.
+    pub(super) fn words(&self) -> impl PartialEq + std::fmt::Debug + use<> {
+        let runs: Vec<_> = self.runs.iter().map(|(run, ())| run).collect();
+        let holes: Vec<_> = self.holes.iter().map(|(key, _)| key).collect();
         (self.head(), self.marks.words(), runs, holes)
     }
 }

@@ -75,7 +75,8 @@ fn most_in_a_window(uses: &[Use], window: u64) -> u64 {
 struct Run<E: Engine> {
     engine: E,
     now: u64,
-    hint: Option<(u64, u32)>,
+    /// The time that the last refusal named, what was asked for, and whether nobody waited.
+    hint: Option<(u64, u32, bool)>,
     used: Vec<Use>,
     waiting: Vec<Held<E::Places>>,
 }
@@ -98,7 +99,7 @@ impl<E: Engine> Run<E> {
             When::Later(nanos) => self.now + nanos,
             When::Earlier(nanos) => self.now.saturating_sub(nanos),
             When::Hint(offset) => match self.hint {
-                Some((time, _)) => {
+                Some((time, ..)) => {
                     hinted = Some(time);
                     off(time, offset)
                 }
@@ -138,13 +139,18 @@ impl<E: Engine> Run<E> {
         match what {
             What::Try(permits) => {
                 // The same request, if it is to come when it was told.
-                let permits = hint.filter(|_| hinted.is_some()).map_or(permits, |(_, n)| n);
+                let permits = hint.filter(|_| hinted.is_some()).map_or(permits, |(_, n, _)| n);
                 let outcome = self.ask(permits, Patience::Until(self.now));
                 if let Some(hinted) = hinted {
-                    assert_eq!(outcome.is_ok(), self.now >= hinted, "{outcome:?} at {}", self.now);
+                    // A turn that was given back before that of others is good for no longer.
+                    if self.now <= hinted || hint.is_some_and(|(.., alone)| alone) {
+                        let now = self.now;
+                        assert_eq!(outcome.is_ok(), now >= hinted, "{outcome:?} at {now}");
+                    }
                 }
                 if let Err(Refusal::Late(turn)) = outcome {
-                    self.hint = Some((self.now + turn.wait().unwrap(), permits));
+                    let alone = self.uses().iter().all(|one| one.at <= self.now);
+                    self.hint = Some((self.now + turn.wait().unwrap(), permits, alone));
                 }
             }
             What::Wait(permits) => {
@@ -217,8 +223,65 @@ fn waiters() -> impl Strategy<Value = Vec<(u32, usize)>> {
     prop::collection::vec((prop_oneof![2 => Just(1_u32), 1 => 1..5_u32], 0..9_usize), 0..12)
 }
 
+/// Whatever the limit is set to: those who try keep to what it is when they do.
+fn counts_what_was_used<E: Engine>(
+    mut run: Run<E>,
+    window: u64,
+    tries: &[(u64, u32, Option<u32>)],
+) {
+    for (later, permits, limit) in tries {
+        run.now += later;
+        if let Some(limit) = limit {
+            run.engine.set_limit(*limit);
+        }
+        let limit = run.engine.settings().limit();
+        if run.ask(*permits, Patience::Until(run.now)).is_ok() {
+            let used = used_in(&run.used, (run.now + 1).saturating_sub(window), window);
+            assert!(used <= limit.into(), "{used} of {limit} at {}", run.now);
+        }
+    }
+    // A window and a sub-window after the last, all of the limit is free again.
+    let limit = run.engine.settings().limit();
+    assert_eq!(run.engine.available(run.now + 3 * window), limit);
+}
+
+fn tries_and_limits() -> impl Strategy<Value = Vec<(u64, u32, Option<u32>)>> {
+    let limit = prop_oneof![2 => Just(None), 1 => (0..8_u32).prop_map(Some)];
+    prop::collection::vec((0..9_u64, 1..4_u32, limit), 1..60)
+}
+
+#[test]
+fn a_refusal_writes_nothing() {
+    let log = Log::new(3, 3, 100);
+    let line = Line::new(3, 3, 100, 4);
+    for permits in [2, 1, 3] {
+        let ask = Ask::new(50, permits, Patience::Forever);
+        log.book(ask).unwrap();
+        line.book(ask).unwrap();
+    }
+    for now in [0, 10, 60, 149, 160, 999] {
+        let before = (log.words(), line.words());
+        for permits in [1, 2, 4] {
+            for patience in [Patience::Until(now), Patience::Until(now + 20)] {
+                let ask = Ask::new(now, permits, patience);
+                if now < 149 || permits == 4 {
+                    assert!(log.book(ask).is_err() && line.book(ask).is_err(), "{ask:?}");
+                }
+            }
+        }
+        assert_eq!((log.words(), line.words()), before);
+    }
+    log.settings().close();
+    line.settings().close();
+    let before = (log.words(), line.words());
+    let ask = Ask::new(9999, 1, Patience::Forever);
+    assert_eq!(log.book(ask).unwrap_err(), Refusal::Closed);
+    assert_eq!(line.book(ask).unwrap_err(), Refusal::Closed);
+    assert_eq!((log.words(), line.words()), before);
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(3000) })]
 
     #[test]
     fn a_log_keeps_the_limit_in_every_window(setup in setup(), steps in steps()) {
@@ -244,6 +307,21 @@ proptest! {
         leaves_no_trace(line(setup), &line(setup), &used, &waiters, 3 * setup.window);
     }
 
+    #[test]
+    fn a_log_counts_what_was_used_before_a_change(
+        setup in setup(), tries in tries_and_limits(),
+    ) {
+        let run = Run::new(Log::new(setup.limit, 8, setup.window));
+        counts_what_was_used(run, setup.window, &tries);
+    }
+
+    #[test]
+    fn a_line_counts_what_was_used_before_a_change(
+        setup in setup(), tries in tries_and_limits(),
+    ) {
+        counts_what_was_used(line(setup), setup.window, &tries);
+    }
+
     /// Whatever is tried, it is granted if and only if brute force says so.
     #[test]
     fn a_log_agrees_with_brute_force(
@@ -267,7 +345,8 @@ proptest! {
         setup in setup(), tries in prop::collection::vec((0..9_u64, 1..9_u32), 1..80),
     ) {
         let mut run = line(setup);
-        let more = setup.window + 2 * setup.window.div_ceil(setup.segments.into()) - 1;
+        let segment = run.engine.segment();
+        let more = (setup.window.div_ceil(segment) + 1) * segment;
         for (later, permits) in tries {
             run.now += later;
             let free = |window: u64| {
