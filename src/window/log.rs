@@ -284,7 +284,7 @@ impl Log {
     }
 
     /// Takes what was chosen; if another was faster, takes nothing.
-    fn claim(&self, choice: &Choice, head: u64, limit: u32) -> Option<Vec<Place>> {
+    fn claim(&self, choice: &Choice, head: u64, limit: u32, now: u64) -> Option<Vec<Place>> {
         let mut holes = Vec::with_capacity(choice.holes.len());
         for wanted in &choice.holes {
             let Some(hole) = self.holes.remove(wanted.number) else { break };
@@ -301,7 +301,14 @@ impl Log {
             let slot = Self::slot_of(number, limit);
             (number, Hole { slot, before: Word::free_from(0), end: None })
         });
-        self.extend_all(holes.into_iter().chain(at_head), choice.turn)
+        let held = self.extend_all(holes.into_iter().chain(at_head), choice.turn)?;
+        let could_be_used_from = held.iter().map(|place| place.before.time()).max();
+        if choice.turn > now && could_be_used_from < Some(choice.turn) {
+            // What it would wait for was given back meanwhile.
+            held.into_iter().rev().for_each(|place| self.leave(place));
+            return None;
+        }
+        Some(held)
     }
 
     /// Writes the slots of claimed places; if one of them is used by another, gives all back.
@@ -455,7 +462,7 @@ impl Engine for Log {
             // were as full as they look.)
             return (self.head() == head).then_some(Err(refusal));
         }
-        let places = self.claim(&choice?, head, limit)?;
+        let places = self.claim(&choice?, head, limit, now)?;
         Some(Ok(match turn {
             turn if turn <= now => Held::at_once(permits, limit),
             turn => Held { turn: Some(turn), permits, limit, places: Some(places) },
@@ -477,13 +484,14 @@ impl Engine for Log {
 
     fn set_limit(&self, limit: u32) {
         self.settings.change(|present, publish| {
-            let (less, more) = (limit.min(present) as usize, limit.max(present) as usize);
+            let (stay, retired) = self.slots.split_at(limit as usize);
             if limit > present {
-                self.slots[less..more].iter().for_each(Slot::revive);
-            }
-            publish(limit);
-            if limit < present {
-                self.retire(less, more);
+                stay[present as usize..].iter().for_each(Slot::revive);
+                count_retired(retired, stay);
+                publish(limit);
+            } else if limit < present {
+                publish(limit);
+                count_retired(retired, stay);
             }
         });
     }
@@ -502,31 +510,22 @@ impl Engine for Log {
     }
 }
 
-impl Log {
-    /// Lets the slots from `less` on be used no more. The latest of what was used in them counts in
-    /// the slots that stay, each in the one that would be free first.
-    ///
-    /// All are sealed before: where a slot counts for another, what is below must not come back.
-    /// Slots only ever end later by this, so the limit is kept meanwhile too; and in the end, at
-    /// any time, as many of those that stay are not free as there are uses of the last window, or
-    /// all of them.
-    fn retire(&self, less: usize, more: usize) {
-        let ends: Vec<u64> = self.slots[less..more].iter().map(Slot::retire).collect();
-        let stay = self.slots[..less].iter().map(Slot::seal);
-        let mut stay: BinaryHeap<_> = stay.zip(0..).map(Reverse).collect();
-        for retired in ends {
-            while let Some(Reverse((end, slot))) = stay.pop() {
-                if end >= retired {
-                    stay.push(Reverse((end, slot)));
-                    break;
-                }
-                match self.slots[slot].put_off(end, retired) {
-                    Ok(()) => {
-                        stay.push(Reverse((retired, slot)));
-                        break;
-                    }
-                    Err(now) => stay.push(Reverse((now, slot))),
-                }
+/// Lets `retired` be used no more. The latest of what was used in them counts in those that `stay`,
+/// each in the one that would be free first.
+///
+/// All are sealed before: where a slot counts for another, what is below must not come back. Slots
+/// only ever end later by this, so the limit is kept meanwhile too; and in the end, at any time, as
+/// many of those that stay are not free as there are uses of the last window, or all of them.
+fn count_retired(retired: &[Slot], stay: &[Slot]) {
+    let ends: Vec<u64> = retired.iter().map(Slot::retire).collect();
+    let mut first: BinaryHeap<_> = stay.iter().map(Slot::seal).zip(0..).map(Reverse).collect();
+    for retired in ends {
+        while let Some(Reverse((end, slot))) = first.pop() {
+            let is = if end >= retired { Err(end) } else { stay[slot].put_off(end, retired) };
+            let now = is.err().unwrap_or(retired);
+            first.push(Reverse((now, slot)));
+            if now >= retired {
+                break;
             }
         }
     }

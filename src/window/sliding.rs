@@ -216,18 +216,18 @@ impl Line {
 
     #[inline]
     fn head(&self) -> u64 {
-        // SeqCst, as all that is done to the head by those who wait or decide: see
-        // `Marks::turning`. It is an Acquire too, and pairs with `move_head`: who sees the head
-        // finds the runs before it.
-        self.head.load(Ordering::SeqCst)
+        // Acquire: pairs with the Release in `move_head`. Who sees the head finds the runs that were
+        // written before it moved over them. (Later moves are read-modify-writes, and keep the
+        // pairing.)
+        self.head.load(Ordering::Acquire)
     }
 
     /// Claims places, or gives them back if they are the last. A head that left and came back does
     /// no harm: all before it is held by somebody, whoever that is.
     #[inline]
     fn move_head(&self, from: u64, to: u64) -> bool {
-        // SeqCst: see `head`. On failure nothing is learnt but that another was faster.
-        self.head.compare_exchange(from, to, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+        // Release: see `head`. On failure nothing is learnt but that another was faster.
+        self.head.compare_exchange(from, to, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
     /// What the mark of `sub` would be if it were decided now, with `head` read before.
