@@ -212,9 +212,8 @@ impl Log {
             return false;
         }
         let end = self.end(now);
-        let lapped = (head..head + u64::from(permits)).find(|number| {
-            self.slots[Self::slot_of(*number, limit)].extend(now, end).is_none()
-        });
+        let lapped = (head..head + u64::from(permits))
+            .find(|number| self.slots[Self::slot_of(*number, limit)].extend(now, end).is_none());
         let Some(lapped) = lapped else { return true };
         self.give_up(head, limit, permits, now, lapped);
         false
@@ -291,24 +290,25 @@ impl Log {
             holes.push((wanted.number, hole));
         }
         let next = head + u64::from(choice.at_head);
-        let all = holes.len() == choice.holes.len()
-            && (next == head || self.move_head(head, next));
+        let all = holes.len() == choice.holes.len() && (next == head || self.move_head(head, next));
         if !all {
-            holes.into_iter().for_each(|(number, hole)| self.holes.put(number, hole));
+            for (number, hole) in holes {
+                self.holes.put(number, hole);
+            }
             return None;
         }
         let at_head = (head..next).map(|number| {
             let slot = Self::slot_of(number, limit);
             (number, Hole { slot, before: Word::free_from(0), end: None })
         });
-        let held = self.extend_all(holes.into_iter().chain(at_head), choice.turn)?;
-        let could_be_used_from = held.iter().map(|place| place.before.time()).max();
+        let places = self.extend_all(holes.into_iter().chain(at_head), choice.turn)?;
+        let could_be_used_from = places.iter().map(|place| place.before.time()).max();
         if choice.turn > now && could_be_used_from < Some(choice.turn) {
             // What it would wait for was given back meanwhile.
-            held.into_iter().rev().for_each(|place| self.leave(place));
+            places.into_iter().rev().for_each(|place| self.leave(place));
             return None;
         }
-        Some(held)
+        Some(places)
     }
 
     /// Writes the slots of claimed places; if one of them is used by another, gives all back.
@@ -407,14 +407,14 @@ impl Log {
     fn sweep(&self, now: u64, most: usize) {
         let latest_end = self.end(now);
         for (number, hole) in self.holes.iter().take(most) {
-            let is_over = match hole.end {
-                Some(end) => end < latest_end,
+            let is_over = hole.end.map_or_else(
                 // Its slot was used by one who came to it from the head, and whose turn has come.
-                None => {
+                || {
                     let end = self.slots[hole.slot].word().time();
                     end > hole.before.time() && end <= latest_end
-                }
-            };
+                },
+                |end| end < latest_end,
+            );
             if is_over {
                 self.holes.remove(number);
             }

@@ -466,10 +466,12 @@ impl Engine for Line {
         let immediate = choice.sub == self.sub_at(now);
         let end = view.start + u64::from(choice.at_head);
         let oldest = self.mark(view.sub - self.segments, view.head, view.latest)?;
-        let turn = match immediate {
-            true => now,
-            false if end - oldest >= ROOM => NEVER,
-            false => self.start_of(choice.sub),
+        let turn = if immediate {
+            now
+        } else if end - oldest >= ROOM {
+            NEVER
+        } else {
+            self.start_of(choice.sub)
         };
         if let Err(refusal) = accept(now, turn, patience) {
             return Some(Err(refusal));
@@ -482,9 +484,10 @@ impl Engine for Line {
             return self.take_at_head(&view, permits).then(|| Ok(Held::at_once(permits, limit)));
         }
         let places = self.claim(&view, &choice)?;
-        Some(Ok(match immediate {
-            true => Held::at_once(permits, limit),
-            false => Held { turn: Some(turn), permits, limit, places: Some(places) },
+        Some(Ok(if immediate {
+            Held::at_once(permits, limit)
+        } else {
+            Held { turn: Some(turn), permits, limit, places: Some(places) }
         }))
     }
 

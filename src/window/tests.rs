@@ -32,8 +32,11 @@ struct Setup {
 }
 
 fn setup() -> impl Strategy<Value = Setup> {
-    (1..8_u32, 1..40_u64, 1..12_u32)
-        .prop_map(|(limit, window, segments)| Setup { limit, window, segments })
+    (1..8_u32, 1..40_u64, 1..12_u32).prop_map(|(limit, window, segments)| Setup {
+        limit,
+        window,
+        segments,
+    })
 }
 
 fn steps() -> impl Strategy<Value = Vec<(When, What)>> {
@@ -88,7 +91,8 @@ impl<E: Engine> Run<E> {
 
     /// All that is used, and all that will be.
     fn uses(&self) -> Vec<Use> {
-        let waiting = self.waiting.iter().map(|held| Use { at: held.turn.unwrap(), permits: held.permits });
+        let waiting =
+            self.waiting.iter().map(|held| Use { at: held.turn.unwrap(), permits: held.permits });
         self.used.iter().copied().chain(waiting).collect()
     }
 
@@ -128,7 +132,10 @@ impl<E: Engine> Run<E> {
     /// As those who wait do when they wake.
     fn wake(&mut self) {
         let now = self.now;
-        let used = self.waiting.extract_if(.., |held| held.turn.unwrap() <= now);
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        let (used, waiting): (Vec<_>, Vec<_>) = waiting.partition(|held| held.turn.unwrap() <= now);
+        self.waiting = waiting;
+        let used = used.into_iter();
         self.used.extend(used.map(|held| Use { at: held.turn.unwrap(), permits: held.permits }));
     }
 
