@@ -283,7 +283,7 @@ impl Log {
     }
 
     /// Takes what was chosen; if another was faster, takes nothing.
-    fn claim(&self, choice: &Choice, head: u64, limit: u32) -> Option<Vec<Place>> {
+    fn claim(&self, choice: &Choice, head: u64, limit: u32, now: u64) -> Option<Vec<Place>> {
         let mut holes = Vec::with_capacity(choice.holes.len());
         for wanted in &choice.holes {
             let Some(hole) = self.holes.remove(wanted.number) else { break };
@@ -292,14 +292,23 @@ impl Log {
         let next = head + u64::from(choice.at_head);
         let all = holes.len() == choice.holes.len() && (next == head || self.move_head(head, next));
         if !all {
-            holes.into_iter().for_each(|(number, hole)| self.holes.put(number, hole));
+            for (number, hole) in holes {
+                self.holes.put(number, hole);
+            }
             return None;
         }
         let at_head = (head..next).map(|number| {
             let slot = Self::slot_of(number, limit);
             (number, Hole { slot, before: Word::free_from(0), end: None })
         });
-        self.extend_all(holes.into_iter().chain(at_head), choice.turn)
+        let places = self.extend_all(holes.into_iter().chain(at_head), choice.turn)?;
+        let could_be_used_from = places.iter().map(|place| place.before.time()).max();
+        if choice.turn > now && could_be_used_from < Some(choice.turn) {
+            // What it would wait for was given back meanwhile.
+            places.into_iter().rev().for_each(|place| self.leave(place));
+            return None;
+        }
+        Some(places)
     }
 
     /// Writes the slots of claimed places; if one of them is used by another, gives all back.
@@ -398,14 +407,14 @@ impl Log {
     fn sweep(&self, now: u64, most: usize) {
         let latest_end = self.end(now);
         for (number, hole) in self.holes.iter().take(most) {
-            let is_over = match hole.end {
-                Some(end) => end < latest_end,
+            let is_over = hole.end.map_or_else(
                 // Its slot was used by one who came to it from the head, and whose turn has come.
-                None => {
+                || {
                     let end = self.slots[hole.slot].word().time();
                     end > hole.before.time() && end <= latest_end
-                }
-            };
+                },
+                |end| end < latest_end,
+            );
             if is_over {
                 self.holes.remove(number);
             }
@@ -453,7 +462,7 @@ impl Engine for Log {
             // were as full as they look.)
             return (self.head() == head).then_some(Err(refusal));
         }
-        let places = self.claim(&choice?, head, limit)?;
+        let places = self.claim(&choice?, head, limit, now)?;
         Some(Ok(match turn {
             turn if turn <= now => Held::at_once(permits, limit),
             turn => Held { turn: Some(turn), permits, limit, places: Some(places) },
@@ -475,13 +484,14 @@ impl Engine for Log {
 
     fn set_limit(&self, limit: u32) {
         self.settings.change(|present, publish| {
-            let (less, more) = (limit.min(present) as usize, limit.max(present) as usize);
+            let (stay, retired) = self.slots.split_at(limit as usize);
             if limit > present {
-                self.slots[less..more].iter().for_each(Slot::revive);
-            }
-            publish(limit);
-            if limit < present {
-                self.retire(less, more);
+                stay[present as usize..].iter().for_each(Slot::revive);
+                count_retired(retired, stay);
+                publish(limit);
+            } else if limit < present {
+                publish(limit);
+                count_retired(retired, stay);
             }
         });
     }
@@ -500,31 +510,22 @@ impl Engine for Log {
     }
 }
 
-impl Log {
-    /// Lets the slots from `less` on be used no more. The latest of what was used in them counts in
-    /// the slots that stay, each in the one that would be free first.
-    ///
-    /// All are sealed before: where a slot counts for another, what is below must not come back.
-    /// Slots only ever end later by this, so the limit is kept meanwhile too; and in the end, at
-    /// any time, as many of those that stay are not free as there are uses of the last window, or
-    /// all of them.
-    fn retire(&self, less: usize, more: usize) {
-        let ends: Vec<u64> = self.slots[less..more].iter().map(Slot::retire).collect();
-        let stay = self.slots[..less].iter().map(Slot::seal);
-        let mut stay: BinaryHeap<_> = stay.zip(0..).map(Reverse).collect();
-        for retired in ends {
-            while let Some(Reverse((end, slot))) = stay.pop() {
-                if end >= retired {
-                    stay.push(Reverse((end, slot)));
-                    break;
-                }
-                match self.slots[slot].put_off(end, retired) {
-                    Ok(()) => {
-                        stay.push(Reverse((retired, slot)));
-                        break;
-                    }
-                    Err(now) => stay.push(Reverse((now, slot))),
-                }
+/// Lets `retired` be used no more. The latest of what was used in them counts in those that `stay`,
+/// each in the one that would be free first.
+///
+/// All are sealed before: where a slot counts for another, what is below must not come back. Slots
+/// only ever end later by this, so the limit is kept meanwhile too; and in the end, at any time, as
+/// many of those that stay are not free as there are uses of the last window, or all of them.
+fn count_retired(retired: &[Slot], stay: &[Slot]) {
+    let ends: Vec<u64> = retired.iter().map(Slot::retire).collect();
+    let mut first: BinaryHeap<_> = stay.iter().map(Slot::seal).zip(0..).map(Reverse).collect();
+    for retired in ends {
+        while let Some(Reverse((end, slot))) = first.pop() {
+            let is = if end >= retired { Err(end) } else { stay[slot].put_off(end, retired) };
+            let now = is.err().unwrap_or(retired);
+            first.push(Reverse((now, slot)));
+            if now >= retired {
+                break;
             }
         }
     }

@@ -16,9 +16,9 @@
 //! The *head* is the next place that nobody has. Who must wait takes places from there too, of which
 //! the *runs* say in which sub-window their turn comes; turns come in the order of places. A run is
 //! written before the head moves over it, so whoever decides a mark and sees the head finds it, and
-//! the mark stays at or before those whose turn is still to come. One who decided on a mark by an
-//! older head has announced it: who claims places to wait looks for that afterwards, and books again
-//! if its places were passed over.
+//! the mark stays at or before those whose turn is still to come. One who decides on a mark by an
+//! older head has announced it: who claims places to wait looks for that afterwards, sees the mark
+//! decided, and begins again if by then its turn does not keep both rules.
 //!
 //! What is given back at the head moves it back; the rest becomes a *hole*, which is as good as the
 //! turn that it was: until its sub-window ends. Then it counts as used.
@@ -216,18 +216,18 @@ impl Line {
 
     #[inline]
     fn head(&self) -> u64 {
-        // SeqCst, as all that is done to the head by those who wait or decide: see
-        // `Marks::turning`. It is an Acquire too, and pairs with `move_head`: who sees the head
-        // finds the runs before it.
-        self.head.load(Ordering::SeqCst)
+        // Acquire: pairs with the Release in `move_head`. Who sees the head finds the runs that were
+        // written before it moved over them. (Later moves are read-modify-writes, and keep the
+        // pairing.)
+        self.head.load(Ordering::Acquire)
     }
 
     /// Claims places, or gives them back if they are the last. A head that left and came back does
     /// no harm: all before it is held by somebody, whoever that is.
     #[inline]
     fn move_head(&self, from: u64, to: u64) -> bool {
-        // SeqCst: see `head`. On failure nothing is learnt but that another was faster.
-        self.head.compare_exchange(from, to, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+        // Release: see `head`. On failure nothing is learnt but that another was faster.
+        self.head.compare_exchange(from, to, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
     /// What the mark of `sub` would be if it were decided now, with `head` read before.
@@ -249,8 +249,9 @@ impl Line {
     /// None if the ring has gone on meanwhile.
     #[inline]
     fn view(&self, now: u64, limit: u32, waits: bool) -> Option<View> {
-        let latest = self.marks.latest();
+        // The head first: whoever moved it has seen the sub-window that it is by then.
         let head = self.head();
+        let latest = self.marks.latest();
         let known = (latest + self.segments + 1).saturating_sub(self.marks.length());
         let sub = self.sub_at(now).max(known);
         let start = self.mark(sub, head, latest)?.max(head);
@@ -371,19 +372,27 @@ impl Line {
             self.runs.remove(run);
             return None;
         }
-        if self.is_passed_over(start, sub, end) {
-            // The places lie before a mark that is decided, so they are lost.
+        if !self.is_kept(view, start, end, sub) {
+            // If somebody has claimed behind it, the places are lost.
+            self.move_head(end, start);
             self.runs.remove(run);
             return None;
         }
         Some(Piece { start, end, sub, ticket })
     }
 
-    /// Whether one who saw an older head has decided on a mark beyond `start`, of `sub` or before.
-    fn is_passed_over(&self, start: u64, sub: u64, near: u64) -> bool {
-        let turning = self.marks.turning();
-        self.turn_to(turning);
-        self.marks.get(turning.min(sub), near).is_none_or(|mark| mark > start)
+    /// Whether places that were just claimed can still be used in `sub` by both rules.
+    ///
+    /// What was seen before the claim may have gone and come back meanwhile with other turns, and
+    /// others may be about to decide marks by an older head. From here on neither can be: what
+    /// lies before a claimed place keeps its turn, and who decides another mark sees these places.
+    fn is_kept(&self, view: &View, start: u64, end: u64, sub: u64) -> bool {
+        self.turn_to(self.marks.turning());
+        let latest = self.marks.latest();
+        let claimed = View { head: end, latest, earliest: view.sub, ..*view };
+        let mark = self.marks.get(latest.min(sub), end);
+        mark.is_some_and(|mark| mark <= start)
+            && self.turn(&claimed, end).is_some_and(|turn| turn <= sub)
     }
 
     /// Decides the marks up to that of `sub`, and forgets what lies before.
@@ -457,10 +466,12 @@ impl Engine for Line {
         let immediate = choice.sub == self.sub_at(now);
         let end = view.start + u64::from(choice.at_head);
         let oldest = self.mark(view.sub - self.segments, view.head, view.latest)?;
-        let turn = match immediate {
-            true => now,
-            false if end - oldest >= ROOM => NEVER,
-            false => self.start_of(choice.sub),
+        let turn = if immediate {
+            now
+        } else if end - oldest >= ROOM {
+            NEVER
+        } else {
+            self.start_of(choice.sub)
         };
         if let Err(refusal) = accept(now, turn, patience) {
             return Some(Err(refusal));
@@ -473,9 +484,10 @@ impl Engine for Line {
             return self.take_at_head(&view, permits).then(|| Ok(Held::at_once(permits, limit)));
         }
         let places = self.claim(&view, &choice)?;
-        Some(Ok(match immediate {
-            true => Held::at_once(permits, limit),
-            false => Held { turn: Some(turn), permits, limit, places: Some(places) },
+        Some(Ok(if immediate {
+            Held::at_once(permits, limit)
+        } else {
+            Held { turn: Some(turn), permits, limit, places: Some(places) }
         }))
     }
 

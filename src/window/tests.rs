@@ -132,7 +132,10 @@ impl<E: Engine> Run<E> {
     /// As those who wait do when they wake.
     fn wake(&mut self) {
         let now = self.now;
-        let used = self.waiting.extract_if(.., |held| held.turn.unwrap() <= now);
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        let (used, waiting): (Vec<_>, Vec<_>) = waiting.partition(|held| held.turn.unwrap() <= now);
+        self.waiting = waiting;
+        let used = used.into_iter();
         self.used.extend(used.map(|held| Use { at: held.turn.unwrap(), permits: held.permits }));
     }
 

@@ -42,15 +42,12 @@ pub(super) fn choose(
     while (choice.holes.len() as u64) + u64::from(choice.at_head) < u64::from(count) {
         let from_head = head.peek().copied();
         let hole = holes.next_if(|hole| from_head.is_none_or(|time| hole.from <= time));
-        let time = match hole {
-            Some(hole) => {
-                choice.holes.push(hole);
-                hole.from
-            }
-            None => {
-                choice.at_head += 1;
-                head.next().expect("the head has as many as are asked for")
-            }
+        let time = if let Some(hole) = hole {
+            choice.holes.push(hole);
+            hole.from
+        } else {
+            choice.at_head += 1;
+            head.next().expect("the head has as many as are asked for")
         };
         choice.turn = choice.turn.max(time);
         choice.holes.retain(|hole| choice.turn <= hole.until);
@@ -82,7 +79,7 @@ mod tests {
                 let holes = holes.iter().filter(|hole| hole.from <= time && time <= hole.until);
                 holes.count() + head.iter().filter(|from| **from <= time).count()
             };
-            let soonest = (now..).find(|time| free_at(*time) >= head.len()).unwrap();
+            let soonest = (now..40).find(|time| free_at(*time) >= head.len()).unwrap();
             prop_assert_eq!(choice.turn, soonest);
             prop_assert!(choice.holes.iter().all(|h| h.from <= soonest && soonest <= h.until));
             prop_assert_eq!(choice.holes.len() + choice.at_head as usize, head.len());

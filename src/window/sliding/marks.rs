@@ -59,9 +59,10 @@ impl Marks {
     /// The last sub-window whose mark may be in the hand of somebody who looked at the head before
     /// the caller changed it.
     pub(super) fn turning(&self) -> u64 {
-        // SeqCst, as the announcement in `turn_to`, and all that is done to the head by both: who
-        // looked at the head before it was changed has announced that before.
-        self.turning.load(Ordering::SeqCst)
+        // A read-modify-write, as the announcement in `turn_to`: of the two one comes first. If it
+        // is this one, its Release pairs with the Acquire of the other, who then sees the head as
+        // the caller left it. If it is the other, this one says so. A load could miss both.
+        self.turning.fetch_max(0, Ordering::AcqRel)
     }
 
     /// The mark of `sub`, if it is decided and still in the ring. `near` is a place that is near.
@@ -105,8 +106,8 @@ impl Marks {
     /// present word was read.
     #[cold]
     pub(super) fn turn_to(&self, sub: u64, mut place: impl FnMut(u64) -> u64) {
-        // SeqCst: see `turning`.
-        self.turning.fetch_max(sub, Ordering::SeqCst);
+        // AcqRel: see `turning`.
+        self.turning.fetch_max(sub, Ordering::AcqRel);
         let latest = self.latest();
         let Some(mut least) = self.get(latest, place(latest)) else { return };
         for sub in (latest + 1).max((sub + 1).saturating_sub(self.length()))..=sub {
@@ -141,6 +142,6 @@ impl Marks {
     #[cfg(all(test, not(paceline_loom)))]
     pub(super) fn words(&self) -> Vec<u64> {
         let ring = self.ring.iter().map(|word| word.load(Ordering::SeqCst));
-        ring.chain([self.latest(), self.turning()]).collect()
+        ring.chain([self.latest(), self.turning.load(Ordering::SeqCst)]).collect()
     }
 }
