@@ -19,6 +19,7 @@ mod smooth;
 mod stripes;
 mod tail;
 mod waiting;
+mod window;
 
 use crate::line::{Ask, Booking, Bounds, Line, Patience, Settings, Verdict};
 use crate::rate::Rate;

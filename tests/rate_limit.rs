@@ -1,7 +1,7 @@
 //! `RateLimit` and `DynRateLimit`: all limiters by the verbs that they share.
 
 use paceline::smooth::{SmoothBursty, SmoothWarmingUp};
-use paceline::window::FixedWindow;
+use paceline::window::{FixedWindow, SlidingLog, SlidingWindow};
 use paceline::{
     Acquire, AcquireError, BoxAcquire, DynRateLimit, LeakyBucket, Limiter, Rate, RateLimit,
     TryAcquireError,
@@ -33,6 +33,15 @@ macro_rules! for_each_limiter {
         }
         {
             let $limiter = LeakyBucket::new(PER_SECOND, 9);
+            $act;
+        }
+        {
+            // With a sub-window more, as which it counts the one that it is in.
+            let $limiter = SlidingWindow::new(1, SECOND * 4 / 5, 4);
+            $act;
+        }
+        {
+            let $limiter = SlidingLog::new(1, SECOND);
             $act;
         }
         {
