@@ -23,6 +23,10 @@ use tokio::time::Instant;
 /// * Who waits has a turn with each of the limiters at once, so it waits as long as the slowest asks; and
 ///   dropped meanwhile, it gives back all of them. A turn that has overflowed before the
 ///   last one came is booked anew.
+/// * What a [`SlidingWindow`](crate::window::SlidingWindow) or [`SlidingLog`](crate::window::SlidingLog)
+///   gives at once is not given back, so it is taken last, when all others have come. Of two of them the
+///   first may lose a permit where another thread comes in between.
+/// * A member's `max_waiters` is not counted here.
 /// * Places of [`Concurrency`](crate::Concurrency) are taken before the turns, in the same order by
 ///   everybody, so two who name the same limits in different orders do not wait for each other. They are
 ///   held in the [`Permits`] that it returns.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{SECOND, at, frozen};
-use paceline::window::FixedWindow;
+use paceline::window::{FixedWindow, SlidingLog, SlidingWindow};
 use paceline::{
     AcquireError, All, Concurrency, LeakyBucket, Limiter, Rate, Striped, TryAcquireError,
 };
@@ -201,6 +201,22 @@ async fn who_gives_up_gives_back_everywhere() {
     assert_eq!((one.tokens(), other.tokens()), (0.1, 0.01));
     // The next has its turns.
     assert_eq!(other.reserve().unwrap().delay().as_millis(), 990);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_window_is_not_used_by_one_who_gives_up_waiting_for_another() {
+    let (slow, log) = (per_second(1, 1), SlidingLog::new(1, seconds(60)));
+    let window = SlidingWindow::new(1, seconds(60), 6);
+    slow.acquire().await.unwrap();
+    let all = All::new((&slow, &log, &window));
+    assert!(timeout(Duration::from_millis(100), all.acquire()).await.is_err());
+    assert_eq!((log.available(), window.available()), (1, 1));
+    // And the one who waits to the end has it, when all have come.
+    assert_eq!(all.acquire().await.unwrap().waited(), Duration::from_millis(900));
+    assert_eq!((log.available(), window.available()), (0, 0));
+    // A place in the window to come is given back.
+    assert!(timeout(seconds(30), all.acquire()).await.is_err());
+    assert_eq!(all.acquire().await.unwrap().waited().as_secs() / 10, 3);
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ use crate::line::{Outlook, Patience};
 use crate::smooth::{SmoothBursty, SmoothWarmingUp};
 use crate::striped::Striped;
 use crate::turns::Turns;
-use crate::window::FixedWindow;
+use crate::window::{FixedWindow, SlidingLog, SlidingWindow};
 use std::fmt::Debug;
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -40,6 +40,20 @@ pub(crate) trait Member: Send + Sync {
     fn woke(&self, now: Instant, late: u64);
 
     fn give_back(&self, now: Instant, turn: &Self::Turn);
+
+    /// Whether what was had at once can be given back. If not, it is taken last.
+    const RETURNS: bool = true;
+
+    /// Takes what it only looked at when it was booked. All others have come then.
+    fn settle(
+        &self,
+        _n: u32,
+        _now: Instant,
+        _turn: &mut Self::Turn,
+        _deadline: Option<Instant>,
+    ) -> Seen {
+        Seen::Turn { late: u64::MAX }
+    }
 
     /// What tells of changes of its settings.
     fn changed(&self) -> Option<Arc<Notify>>;
@@ -83,27 +97,11 @@ macro_rules! member_by_turns {
                 now: Instant,
                 deadline: Option<Instant>,
             ) -> Result<<Self as Turns>::Booking, AcquireError> {
-                let waiters = self.waiters();
-                let began = waiters.time.nanos(now);
-                let deadline = deadline.map_or(u64::MAX, |deadline| waiters.time.nanos(deadline));
-                let until = began.saturating_add(waiters.max_wait).min(deadline);
-                let patience = if until == u64::MAX { Patience::Forever } else { Patience::Until(until) };
-                Turns::book(self, began, n, patience)
-                    .map_err(|refusal| Terms { began, until }.refused(n, began, refusal))
+                book(self, n, now, deadline)
             }
 
             fn look(&self, now: Instant, turn: &<Self as Turns>::Booking) -> Seen {
-                let time = &self.waiters().time;
-                match Turns::look(self, time.nanos(now), turn) {
-                    Outlook::Turn { overflown: true, .. } => Seen::Overflown,
-                    Outlook::Turn { late, overflown: false } => Seen::Turn { late },
-                    Outlook::Wait(turn) => Seen::Wait(turn.and_then(|turn| time.instant(turn))),
-                    Outlook::ExceedsBurst { burst } => {
-                        let requested = self.permits_of(turn);
-                        Seen::Refused(AcquireError::ExceedsBurst { requested, burst })
-                    }
-                    Outlook::Closed => Seen::Refused(AcquireError::Closed),
-                }
+                look(self, now, turn)
             }
 
             fn woke(&self, now: Instant, late: u64) {
@@ -123,6 +121,107 @@ macro_rules! member_by_turns {
 
 // Not for all that has turns: then the compiler could not tell them from references.
 member_by_turns!(Limiter, Striped, FixedWindow, LeakyBucket, SmoothBursty, SmoothWarmingUp);
+
+/// What a sliding window gives at once is not given back. So while another limit is waited for it is
+/// only looked at, and taken when all others have come.
+macro_rules! member_taken_last {
+    ($($limiter:ty),+) => {$(
+        impl Member for $limiter {
+            /// None while it is only looked at.
+            type Turn = Option<<Self as Turns>::Booking>;
+
+            const RETURNS: bool = false;
+
+            fn peek(&self, n: u32, now: Instant) -> Result<(), TryAcquireError> {
+                self.peek_at(n, self.waiters().time.nanos(now))
+            }
+
+            fn hold(&self, n: u32, now: Instant) -> Result<Self::Turn, TryAcquireError> {
+                self.hold_at(n, self.waiters().time.nanos(now)).map(Some)
+            }
+
+            fn book(
+                &self,
+                n: u32,
+                now: Instant,
+                deadline: Option<Instant>,
+            ) -> Result<Self::Turn, AcquireError> {
+                if Member::peek(self, n, now).is_ok() {
+                    return Ok(None);
+                }
+                book(self, n, now, deadline).map(Some)
+            }
+
+            fn look(&self, now: Instant, turn: &Self::Turn) -> Seen {
+                match turn {
+                    Some(turn) => look(self, now, turn),
+                    None => Seen::Turn { late: u64::MAX },
+                }
+            }
+
+            fn settle(
+                &self,
+                n: u32,
+                now: Instant,
+                turn: &mut Self::Turn,
+                deadline: Option<Instant>,
+            ) -> Seen {
+                if turn.is_none() {
+                    match book(self, n, now, deadline) {
+                        Ok(booked) => *turn = Some(booked),
+                        Err(error) => return Seen::Refused(error),
+                    }
+                }
+                Member::look(self, now, turn)
+            }
+
+            fn woke(&self, now: Instant, late: u64) {
+                Turns::woke(self, self.waiters().time.nanos(now), late);
+            }
+
+            fn give_back(&self, now: Instant, turn: &Self::Turn) {
+                if let Some(turn) = turn {
+                    Turns::give_back(self, self.waiters().time.nanos(now), turn);
+                }
+            }
+
+            fn changed(&self) -> Option<Arc<Notify>> {
+                Some(Arc::clone(&self.waiters().changed))
+            }
+        }
+    )+};
+}
+
+member_taken_last!(SlidingWindow, SlidingLog);
+
+fn book<L: Turns>(
+    limiter: &L,
+    n: u32,
+    now: Instant,
+    deadline: Option<Instant>,
+) -> Result<L::Booking, AcquireError> {
+    let waiters = limiter.waiters();
+    let began = waiters.time.nanos(now);
+    let deadline = deadline.map_or(u64::MAX, |deadline| waiters.time.nanos(deadline));
+    let until = began.saturating_add(waiters.max_wait).min(deadline);
+    let patience = if until == u64::MAX { Patience::Forever } else { Patience::Until(until) };
+    let booked = limiter.book(began, n, patience);
+    booked.map_err(|refusal| Terms { began, until }.refused(n, began, refusal))
+}
+
+fn look<L: Turns>(limiter: &L, now: Instant, turn: &L::Booking) -> Seen {
+    let time = &limiter.waiters().time;
+    match limiter.look(time.nanos(now), turn) {
+        Outlook::Turn { overflown: true, .. } => Seen::Overflown,
+        Outlook::Turn { late, overflown: false } => Seen::Turn { late },
+        Outlook::Wait(turn) => Seen::Wait(turn.and_then(|turn| time.instant(turn))),
+        Outlook::ExceedsBurst { burst } => {
+            let requested = limiter.permits_of(turn);
+            Seen::Refused(AcquireError::ExceedsBurst { requested, burst })
+        }
+        Outlook::Closed => Seen::Refused(AcquireError::Closed),
+    }
+}
 
 /// Its places are taken apart from the turns; see [`in_order`].
 impl Member for Concurrency {
@@ -161,6 +260,18 @@ macro_rules! member_by_reference {
     ($($reference:ty),+) => {$(
         impl<M: Member> Member for $reference {
             type Turn = M::Turn;
+
+            const RETURNS: bool = M::RETURNS;
+
+            fn settle(
+                &self,
+                n: u32,
+                now: Instant,
+                turn: &mut M::Turn,
+                deadline: Option<Instant>,
+            ) -> Seen {
+                M::settle(self, n, now, turn, deadline)
+            }
 
             #[inline]
             fn peek(&self, n: u32, now: Instant) -> Result<(), TryAcquireError> {
@@ -229,6 +340,15 @@ pub(crate) trait Members: Send + Sync {
     /// What one who holds `turns` finds: the weightiest of what each says. A turn that has overflowed
     /// is booked anew.
     fn look(
+        &self,
+        n: u32,
+        now: Instant,
+        turns: &mut Self::Turns,
+        deadline: Option<Instant>,
+    ) -> Seen;
+
+    /// Takes what was only looked at so far. All others have come then.
+    fn settle(
         &self,
         n: u32,
         now: Instant,
@@ -334,16 +454,16 @@ macro_rules! members_in_tuple {
             #[inline]
             fn hold(&self, n: u32, now: Instant) -> Result<(), TryAcquireError> {
                 $(self.$at.peek(n, now)?;)*
-                let mut turns: Self::Turns = (Some(self.$first_at.hold(n, now)?), $(none(&self.$at),)*);
-                $(
-                    match self.$at.hold(n, now) {
-                        Ok(turn) => turns.$at = Some(turn),
-                        Err(refusal) => {
-                            self.give_back(now, &turns);
-                            return Err(refusal);
-                        }
+                let mut turns: Self::Turns = (none(&self.$first_at), $(none(&self.$at),)*);
+                // What can't be given back comes last.
+                for returns in [true, false] {
+                    let held = hold_one(&self.$first_at, n, now, &mut turns.$first_at, returns)
+                        $(.and_then(|()| hold_one(&self.$at, n, now, &mut turns.$at, returns)))*;
+                    if let Err(refusal) = held {
+                        self.give_back(now, &turns);
+                        return Err(refusal);
                     }
-                )*
+                }
                 Ok(())
             }
 
@@ -379,6 +499,21 @@ macro_rules! members_in_tuple {
                 seen
             }
 
+            fn settle(
+                &self,
+                n: u32,
+                now: Instant,
+                turns: &mut Self::Turns,
+                deadline: Option<Instant>,
+            ) -> Seen {
+                let seen = settle_one(&self.$first_at, n, now, &mut turns.$first_at, deadline);
+                $(
+                    let one = settle_one(&self.$at, n, now, &mut turns.$at, deadline);
+                    let seen = further(seen, one);
+                )*
+                seen
+            }
+
             fn woke(&self, now: Instant, late: u64) {
                 self.$first_at.woke(now, late);
                 $(self.$at.woke(now, late);)*
@@ -407,6 +542,34 @@ macro_rules! members_in_tuple {
             }
         }
     };
+}
+
+/// Takes of this one, if it is to be taken now.
+#[inline]
+fn hold_one<M: Member>(
+    member: &M,
+    n: u32,
+    now: Instant,
+    turn: &mut Option<M::Turn>,
+    returns: bool,
+) -> Result<(), TryAcquireError> {
+    if M::RETURNS == returns {
+        *turn = Some(member.hold(n, now)?);
+    }
+    Ok(())
+}
+
+fn settle_one<M: Member>(
+    member: &M,
+    n: u32,
+    now: Instant,
+    turn: &mut Option<M::Turn>,
+    deadline: Option<Instant>,
+) -> Seen {
+    match turn {
+        Some(turn) => member.settle(n, now, turn, deadline),
+        None => Seen::Turn { late: u64::MAX },
+    }
 }
 
 /// No turn with this one yet.
@@ -476,6 +639,18 @@ impl<M: Member> Members for [M] {
         all.fold(Seen::Turn { late: u64::MAX }, further)
     }
 
+    fn settle(
+        &self,
+        n: u32,
+        now: Instant,
+        turns: &mut Self::Turns,
+        deadline: Option<Instant>,
+    ) -> Seen {
+        let all = self.iter().zip(turns);
+        let all = all.map(|(member, turn)| settle_one(member, n, now, turn, deadline));
+        all.fold(Seen::Turn { late: u64::MAX }, further)
+    }
+
     fn woke(&self, now: Instant, late: u64) {
         for member in self {
             member.woke(now, late);
@@ -529,6 +704,16 @@ macro_rules! members_of_slice {
                 deadline: Option<Instant>,
             ) -> Seen {
                 self[..].look(n, now, turns, deadline)
+            }
+
+            fn settle(
+                &self,
+                n: u32,
+                now: Instant,
+                turns: &mut Self::Turns,
+                deadline: Option<Instant>,
+            ) -> Seen {
+                self[..].settle(n, now, turns, deadline)
             }
 
             fn woke(&self, now: Instant, late: u64) {

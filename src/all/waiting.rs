@@ -38,6 +38,8 @@ pub(super) async fn acquire<M: Members>(
         match seen {
             Seen::Turn { late } => {
                 let now = Instant::now();
+                seen = held.settle(n, now, deadline);
+                let Seen::Turn { .. } = seen else { continue };
                 // It is not late by more than it has waited: a change can put a turn into the past.
                 let waited = now.saturating_duration_since(began);
                 members.woke(now, late.min(crate::time::nanos(waited)));
@@ -69,6 +71,11 @@ impl<M: Members> Held<'_, M> {
     fn look(&mut self, n: u32, now: Instant, deadline: Option<Instant>) -> Seen {
         let Some(turns) = &mut self.turns else { unreachable!("they are not used yet") };
         self.members.look(n, now, turns, deadline)
+    }
+
+    fn settle(&mut self, n: u32, now: Instant, deadline: Option<Instant>) -> Seen {
+        let Some(turns) = &mut self.turns else { unreachable!("they are not used yet") };
+        self.members.settle(n, now, turns, deadline)
     }
 
     /// Sleeps until `turn`, or until somebody tells of a change; and looks.

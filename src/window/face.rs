@@ -1,6 +1,6 @@
 //! The face of all limiters by window: times in, errors out.
 
-use super::engine::{Engine, Held};
+use super::engine::{Engine, Held, NEVER, accept};
 use crate::error::{Limited, RangeError, TryAcquireError};
 use crate::line::{Ask, Outlook, Patience, Refusal};
 use crate::observe;
@@ -31,6 +31,22 @@ impl<F: Face> Turns for F {
     fn try_at(&self, permits: u32, now: Option<u64>) -> Result<(), TryAcquireError> {
         let now = now.unwrap_or_else(|| Face::waiters(self).time.now());
         if self.engine().take(now, permits) { Ok(()) } else { try_any(self.engine(), permits, now) }
+    }
+
+    fn peek_at(&self, permits: u32, now: u64) -> Result<(), TryAcquireError> {
+        let engine = self.engine();
+        engine.settings().admit(permits).map_err(|why| refused(permits, why))?;
+        if permits == 0 {
+            return Ok(());
+        }
+        let turn = engine.earliest(now, permits).unwrap_or(NEVER);
+        accept(now, turn, Patience::Until(now)).map_err(|why| refused(permits, why))
+    }
+
+    /// What it took at once is not given back; see [`Held`].
+    fn hold_at(&self, permits: u32, now: u64) -> Result<Self::Booking, TryAcquireError> {
+        let booked = self.engine().book(Ask::new(now, permits, Patience::Until(now)));
+        booked.map_err(|why| refused(permits, why))
     }
 
     fn close(&self) {
@@ -75,12 +91,16 @@ impl<F: Face> Turns for F {
 fn try_any(engine: &impl Engine, permits: u32, now: u64) -> Result<(), TryAcquireError> {
     match engine.book(Ask::new(now, permits, Patience::Until(now))) {
         Ok(_) => Ok(()),
-        Err(Refusal::Late(turn)) => Err(TryAcquireError::Limited(Limited::new(permits, turn))),
-        Err(Refusal::ExceedsBurst { burst }) => {
-            Err(TryAcquireError::ExceedsBurst { requested: permits, burst })
-        }
-        Err(Refusal::Closed) => Err(TryAcquireError::Closed),
-        Err(Refusal::NoRoom | Refusal::QueueFull { .. }) => {
+        Err(why) => Err(refused(permits, why)),
+    }
+}
+
+fn refused(requested: u32, why: Refusal) -> TryAcquireError {
+    match why {
+        Refusal::Late(turn) => TryAcquireError::Limited(Limited::new(requested, turn)),
+        Refusal::ExceedsBurst { burst } => TryAcquireError::ExceedsBurst { requested, burst },
+        Refusal::Closed => TryAcquireError::Closed,
+        Refusal::NoRoom | Refusal::QueueFull { .. } => {
             unreachable!("what can be had now has room")
         }
     }
