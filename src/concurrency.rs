@@ -183,19 +183,31 @@ impl Concurrency {
 
 impl Shared {
     fn set_limit(&self, limit: u32) {
-        // Relaxed, here and below: the numbers publish nothing. Each change of the limit is applied as
-        // the difference to the one before, which the exchange sees to; so they may interleave.
-        let before = self.limit.swap(limit, Ordering::Relaxed);
+        // Each change is applied as the difference to the one before, which the exchange sees to; so
+        // they may interleave. AcqRel: who sets it after another sees what that one had seen, which
+        // `adaptive` stands on; with less it could leave an old limit in force. Elsewhere Relaxed does,
+        // for the numbers publish nothing.
+        let before = self.limit.swap(limit, Ordering::AcqRel);
         if limit >= before {
             let more = limit - before;
             let cancelled = self.take_surplus(more);
             self.semaphore.add_permits(places(more - cancelled));
         } else {
-            let less = before - limit;
-            let forgotten = self.semaphore.forget_permits(places(less));
-            let out = less - u32::try_from(forgotten).unwrap_or(less);
-            self.surplus.fetch_add(out, Ordering::Relaxed);
+            // First said, then taken back: one who raises it in between finds the surplus, and adds no
+            // places to those that are about to go.
+            self.surplus.fetch_add(before - limit, Ordering::Relaxed);
+            self.settle();
         }
+    }
+
+    /// Takes the surplus out of the places that are free.
+    fn settle(&self) {
+        let surplus = self.surplus.load(Ordering::Relaxed);
+        let forgotten = self.semaphore.forget_permits(places(surplus));
+        let forgotten = u32::try_from(forgotten).unwrap_or(surplus);
+        // Others have taken of it meanwhile: so many places were forgotten twice.
+        let twice = forgotten - self.take_surplus(forgotten);
+        self.semaphore.add_permits(places(twice));
     }
 
     /// Takes up to `most` off the surplus, and says how many.
