@@ -77,6 +77,7 @@
 #![forbid(unsafe_code)]
 
 mod acquire;
+pub mod adaptive;
 mod all;
 mod builder;
 mod concurrency;
