@@ -18,6 +18,7 @@ fn millis(millis: u64) -> Duration {
 /// The bins of each phase from `after` its beginning on.
 fn settled(bins: &[Bin], after: Duration) -> impl Iterator<Item = &[Bin]> {
     let bins_in = |time: Duration| usize::try_from(time.as_millis() / BIN.as_millis()).unwrap();
+    assert_eq!(bins.len(), 3 * bins_in(PHASE));
     bins.chunks(bins_in(PHASE)).map(move |phase| &phase[bins_in(after)..])
 }
 
@@ -39,39 +40,51 @@ fn assert_follows_what_is_served(bins: &[Bin]) {
     }
 }
 
+/// Far enough apart that no two crowds have a caller in common.
+const SEEDS: [u64; 3] = [1000, 2000, 3000];
+
 #[test]
 fn a_rate_follows_what_the_service_takes() {
-    assert_follows_what_is_served(&play(scenes::of_rate(false)));
+    for seed in SEEDS {
+        assert_follows_what_is_served(&play(scenes::of_rate(false, seed)));
+    }
 }
 
 #[test]
 fn a_rate_follows_a_service_that_says_when_to_come_back() {
-    assert_follows_what_is_served(&play(scenes::of_rate(true)));
+    for seed in SEEDS {
+        assert_follows_what_is_served(&play(scenes::of_rate(true, seed)));
+    }
 }
 
 #[test]
 fn a_scene_is_the_same_each_time() {
-    assert_eq!(play(scenes::of_rate(true)), play(scenes::of_rate(true)));
+    let again = || play(scenes::of_rate(true, SEEDS[0]));
+    assert_eq!(again(), again());
 }
 
-fn assert_follows_the_workers(bins: &[Bin], bound: Duration) {
-    for phase in settled(bins, Duration::from_secs(4)) {
-        assert_serves_nearly_all(phase);
-        let slowest = phase.iter().map(|bin| bin.slowest).max().unwrap();
-        assert!(slowest <= bound, "{slowest:?}: {phase:#?}");
+fn assert_follows_the_workers(build: impl Fn() -> AdaptiveConcurrency, bound: Duration) {
+    for seed in SEEDS {
+        let bins = play(scenes::of_concurrency(build(), seed));
+        for phase in settled(&bins, Duration::from_secs(4)) {
+            assert_serves_nearly_all(phase);
+            let slowest = phase.iter().map(|bin| bin.slowest).max().unwrap();
+            assert!(slowest <= bound, "{slowest:?}: {phase:#?}");
+        }
     }
 }
 
 #[test]
 fn a_concurrency_keeps_the_latency_that_it_is_given() {
-    let limit = AdaptiveConcurrency::builder(2).aimd(Aimd::new().latency(millis(300))).unwrap();
-    assert_follows_the_workers(&play(scenes::of_concurrency(limit)), millis(450));
+    let aimd = Aimd::new().latency(millis(300));
+    let build = || AdaptiveConcurrency::builder(2).aimd(aimd.clone()).unwrap();
+    assert_follows_the_workers(build, millis(400));
 }
 
 #[test]
 fn a_concurrency_follows_the_gradient() {
-    let limit = AdaptiveConcurrency::builder(2).max(40).gradient(Gradient::new()).unwrap();
-    assert_follows_the_workers(&play(scenes::of_concurrency(limit)), millis(450));
+    let build = || AdaptiveConcurrency::builder(2).max(40).gradient(Gradient::new()).unwrap();
+    assert_follows_the_workers(build, millis(400));
 }
 
 // ---- What moves a concurrency limit -------------------------------------------------------------
@@ -243,7 +256,7 @@ async fn it_grows_once_a_calm_round_while_it_is_in_use() {
     let call = rate.acquire().await.unwrap();
     rate.call().succeeded();
     call.succeeded();
-    assert_eq!(rate.rate(), Rate::per_second(101));
+    assert_eq!(rate.rate(), Rate::from_per_second(100.5).unwrap());
     // A refusal begins the round anew.
     advance(millis(200)).await;
     let call = rate.acquire().await.unwrap();

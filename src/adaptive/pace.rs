@@ -81,13 +81,16 @@ impl Speed {
         Self { rate: rate.min(terms.max), step, trouble: 0 }
     }
 
-    /// After one more round with trouble: a tenth less, twice; then a fifth, two
+    /// After one more round with trouble: without what the last one added; a tenth less, twice; then a fifth, two
     /// fifths, and from then on half.
     fn cut(self, terms: Terms) -> Self {
         let percent = [90, 90, 80, 60].get(usize::try_from(self.trouble).unwrap_or(usize::MAX));
-        let rate = (self.rate * percent.copied().unwrap_or(50) / 100).max(terms.min);
+        // What the last round added is what was too much, before all.
+        let last = terms.increase.saturating_mul((self.step - 1).max(0).unsigned_abs().pow(2));
+        let ceiling = self.rate.saturating_sub(last).max(terms.min);
+        let rate = (ceiling * percent.copied().unwrap_or(50) / 100).max(terms.min);
         // Where it goes on being refused, where it was refused says nothing.
-        let back = if self.trouble < 2 { self.rate.saturating_sub(rate) } else { 0 };
+        let back = if self.trouble < 2 { ceiling - rate } else { 0 };
         let step = -steps_to(back / terms.increase);
         Self { rate, step, trouble: (self.trouble + 1).min(MOST_TROUBLE) }
     }
@@ -228,8 +231,8 @@ mod tests {
             speed.rate
         };
         assert_eq!([(); 3].map(|()| next(Speed::grown)), [101_000, 105_000, 114_000]);
-        assert_eq!([(); 5].map(|()| next(Speed::cut)), [102_600, 92_340, 73_872, 44_323, 22_161]);
-        assert_eq!([(); 2].map(|()| next(Speed::cut)), [11_080, 10_000]);
+        assert_eq!([(); 5].map(|()| next(Speed::cut)), [94_500, 85_050, 68_040, 40_824, 20_412]);
+        assert_eq!([(); 2].map(|()| next(Speed::cut)), [10_206, 10_000]);
         assert_eq!(next(Speed::grown), 11_000);
         assert_eq!([(); 20].map(|()| next(Speed::grown))[19], 1_000_000, "the most");
     }

@@ -21,8 +21,8 @@ use tokio::time::Instant;
 ///   the other way round, so that it is soon near where it was refused, goes slowly past it, and is soon
 ///   far beyond if that is not the end any more: the curve of TCP CUBIC. It does not grow while at
 ///   least half of the burst is there to be had: then callers do not use what they may.
-/// * A refusal takes off a tenth. While rounds go on being troubled, with no growth between them, the
-///   second takes off a tenth, the third a fifth, the fourth two fifths, and each from then on half.
+/// * A refusal takes off what the last round had added, and a tenth. While rounds go on being
+///   troubled, with no growth between them, the second takes off a tenth, the third a fifth, the fourth two fifths, and each from then on half.
 ///   That happens at most once a round, and only calls that began after the last decrease count.
 /// * A refusal that says when to come back pauses the limiter until then, for everybody.
 ///
@@ -211,8 +211,8 @@ impl AdaptiveRateBuilder {
         Self { max: Some(max), ..self }
     }
 
-    /// By how much it grows in the first calm round: a hundredth of the first rate unless set. To grow
-    /// by n increases takes some (3n)<sup>1/3</sup> rounds. Less is calmer and slower.
+    /// By how much it grows in the first calm round: 0.5 % of the first rate unless set. To grow by
+    /// n increases takes some (3n)<sup>1/3</sup> rounds. Less is calmer and slower.
     pub fn increase(self, increase: Rate) -> Self {
         Self { increase: Some(increase), ..self }
     }
@@ -262,7 +262,7 @@ impl AdaptiveRateBuilder {
             Some(increase) => {
                 milli(increase).ok_or(AdaptiveError::IncreaseOutOfRange { increase })?
             }
-            None => (first / 100).max(1),
+            None => (first / 200).max(1),
         };
         if self.burst == 0 {
             return Err(AdaptiveError::ZeroBurst);

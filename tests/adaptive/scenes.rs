@@ -12,10 +12,10 @@ use tokio::time::{Instant, sleep, timeout};
 pub(crate) const PHASE: Duration = Duration::from_secs(10);
 pub(crate) const CAPACITIES: [u32; 3] = [200, 50, 200];
 pub(crate) const BIN: Duration = Duration::from_millis(500);
+pub(crate) const BINS: usize = 60;
 
 const CALLERS: u64 = 60;
 const WORKERS: u32 = 4;
-const SEED: u64 = 7;
 
 /// Plays a scene on a clock and a runtime of its own, so that nothing else has a part in it.
 pub(crate) fn play<T>(scene: impl Future<Output = T>) -> T {
@@ -53,9 +53,8 @@ struct Log {
 
 impl Log {
     fn new() -> Arc<Self> {
-        let count = PHASE.as_millis() / BIN.as_millis() * 3;
-        let bins = (0..count).map(|_| Bin::default()).collect();
-        Arc::new(Self { start: Instant::now(), bins: Mutex::new(bins) })
+        let bins = Mutex::new(vec![Bin::default(); BINS]);
+        Arc::new(Self { start: Instant::now(), bins })
     }
 
     fn capacity(&self) -> u32 {
@@ -109,13 +108,13 @@ impl Bucket {
 }
 
 /// A crowd under an [`AdaptiveRate`] that begins at 50/s, at a service that refuses.
-pub(crate) async fn of_rate(says_when: bool) -> Vec<Bin> {
+pub(crate) async fn of_rate(says_when: bool, seed: u64) -> Vec<Bin> {
     let rate = AdaptiveRate::builder(Rate::per_second(50)).build().unwrap();
     let (log, bucket) = (Log::new(), Arc::new(Bucket::new()));
     for caller in 0..CALLERS {
         let (rate, log, bucket) = (rate.clone(), Arc::clone(&log), Arc::clone(&bucket));
         tokio::spawn(async move {
-            let mut random = fastrand::Rng::with_seed(SEED + caller);
+            let mut random = fastrand::Rng::with_seed(seed + caller);
             loop {
                 let call = rate.acquire().await.unwrap();
                 sleep(Duration::from_millis(random.u64(5..25))).await;
@@ -140,12 +139,12 @@ pub(crate) async fn of_rate(says_when: bool) -> Vec<Bin> {
 /// A crowd under `limit`, at a service of four workers that gets slower.
 ///
 /// One call in fifty is dropped by its caller after a tenth of a second at most.
-pub(crate) async fn of_concurrency(limit: AdaptiveConcurrency) -> Vec<Bin> {
+pub(crate) async fn of_concurrency(limit: AdaptiveConcurrency, seed: u64) -> Vec<Bin> {
     let (log, workers) = (Log::new(), Arc::new(Semaphore::new(WORKERS as usize)));
     for caller in 0..CALLERS {
         let (limit, log, workers) = (limit.clone(), Arc::clone(&log), Arc::clone(&workers));
         tokio::spawn(async move {
-            let mut random = fastrand::Rng::with_seed(SEED + caller);
+            let mut random = fastrand::Rng::with_seed(seed + caller);
             loop {
                 let attempt = limit.acquire().await.unwrap();
                 let began = Instant::now();
