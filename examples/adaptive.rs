@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         vec![
             line("allowed", ORANGE, &rate, |bin| bin.limit),
             line("served", BLUE, &rate, Bin::served_per_second),
-            line("refused", RED, &rate, Bin::refused_per_second),
+            line("refused", RED, &rate, |bin| f64::from(bin.refused) / BIN.as_secs_f64()),
             dashed("capacity", &rate, |bin| bin.capacity.into()),
         ],
     )?;

@@ -41,7 +41,7 @@ mod pace;
 mod rate;
 
 #[cfg(all(test, paceline_loom))]
-pub(crate) use self::core::{Core, Outcome};
+pub(crate) use self::core::{Core, Method, Outcome};
 #[cfg(all(test, paceline_loom))]
 pub(crate) use pace::{Pace, Terms};
 

@@ -3,7 +3,9 @@
 #[path = "adaptive/scenes.rs"]
 mod scenes;
 
-use paceline::adaptive::{AdaptiveConcurrency, AdaptiveError, AdaptiveRate, Aimd, Gradient};
+use paceline::adaptive::{
+    AdaptiveConcurrency, AdaptiveError, AdaptiveRate, Aimd, Attempt, Gradient,
+};
 use paceline::{All, Rate};
 use scenes::{BIN, Bin, PHASE, play};
 use std::time::Duration;
@@ -22,8 +24,13 @@ fn settled(bins: &[Bin], after: Duration) -> impl Iterator<Item = &[Bin]> {
     bins.chunks(bins_in(PHASE)).map(move |phase| &phase[bins_in(after)..])
 }
 
+fn mean(bins: &[Bin], of: impl Fn(&Bin) -> f64) -> f64 {
+    let sum = bins.iter().map(of).sum::<f64>();
+    sum / f64::from(u32::try_from(bins.len()).unwrap())
+}
+
 fn assert_serves_nearly_all(bins: &[Bin]) {
-    let mean = bins.iter().map(Bin::served_per_second).sum::<f64>() / bins.len() as f64;
+    let mean = mean(bins, Bin::served_per_second);
     let capacity = f64::from(bins[0].capacity);
     assert!((0.9..=1.1).contains(&(mean / capacity)), "{mean} of {capacity} a second: {bins:#?}");
 }
@@ -31,7 +38,7 @@ fn assert_serves_nearly_all(bins: &[Bin]) {
 fn assert_follows_what_is_served(bins: &[Bin]) {
     for phase in settled(bins, Duration::from_secs(4)) {
         assert_serves_nearly_all(phase);
-        let mean = phase.iter().map(|bin| bin.limit).sum::<f64>() / phase.len() as f64;
+        let mean = mean(phase, |bin| bin.limit);
         let capacity = f64::from(phase[0].capacity);
         assert!((0.9..=1.1).contains(&(mean / capacity)), "{mean} of {capacity}: {phase:#?}");
         let count = |of: fn(&Bin) -> u32| phase.iter().map(of).sum::<u32>();
@@ -93,7 +100,7 @@ fn aimd(initial: u32) -> AdaptiveConcurrency {
     AdaptiveConcurrency::builder(initial).min(2).max(20).aimd(Aimd::new()).unwrap()
 }
 
-fn attempts(limit: &AdaptiveConcurrency, count: usize) -> Vec<paceline::adaptive::Attempt> {
+fn attempts(limit: &AdaptiveConcurrency, count: usize) -> Vec<Attempt> {
     (0..count).map(|_| limit.try_acquire().unwrap()).collect()
 }
 
@@ -101,7 +108,7 @@ fn attempts(limit: &AdaptiveConcurrency, count: usize) -> Vec<paceline::adaptive
 async fn calls_of_one_round_decrease_it_once() {
     let limit = aimd(16);
     let calls = attempts(&limit, 16);
-    let late = calls.into_iter().map(|call| call.failed()).count();
+    let late = calls.into_iter().map(Attempt::failed).count();
     assert_eq!((late, limit.limit()), (16, 12));
     // A call of the next round does again, and none below the least.
     limit.try_acquire().unwrap().failed();

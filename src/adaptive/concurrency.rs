@@ -4,7 +4,7 @@ use super::aimd::Aimd;
 use super::attempt::Attempt;
 use super::core::{Core, Method, Outcome};
 use super::error::AdaptiveError;
-use super::gradient::{Gradient, Latencies};
+use super::gradient::Gradient;
 use super::level::MOST;
 use crate::concurrency::Concurrency;
 use crate::error::{AcquireError, TryAcquireError};
@@ -163,7 +163,7 @@ impl AdaptiveConcurrencyBuilder {
     ///
     /// [`AdaptiveError`] for a value out of range, which it names.
     pub fn gradient(self, gradient: Gradient) -> Result<AdaptiveConcurrency, AdaptiveError> {
-        self.build(Method::Gradient(gradient.checked()?, Latencies::new()))
+        self.build(Method::gradient(gradient.checked()?))
     }
 
     fn build(self, method: Method) -> Result<AdaptiveConcurrency, AdaptiveError> {

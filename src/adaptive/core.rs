@@ -12,6 +12,13 @@ pub(crate) enum Method {
     Gradient(Gradient, Latencies),
 }
 
+impl Method {
+    /// By the gradient, of which nothing is known yet.
+    pub(crate) fn gradient(gradient: Gradient) -> Self {
+        Self::Gradient(gradient, Latencies::new())
+    }
+}
+
 /// What became of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome {

@@ -134,6 +134,9 @@ impl Pace {
     /// A call that began at `began` succeeded. Says whether the rate has grown: once in each round in
     /// which nobody was refused.
     pub(crate) fn succeeded(&self, began: u64, now: u64) -> bool {
+        // Acquire, with the release of a decrease: who sees a decreased speed sees in the times below
+        // that it was, and does not take it for one that calm rounds have led to.
+        let speed = self.speed.load(Ordering::Acquire);
         // Relaxed, here and below: no time publishes anything, and each decision rests on the exchange
         // of the word that it is about.
         let calm_since = self.calm_since.load(Ordering::Relaxed);
@@ -144,7 +147,15 @@ impl Pace {
         // says that the round was not calm.
         let grows =
             self.calm_since.compare_exchange(calm_since, now, Ordering::Relaxed, Ordering::Relaxed);
-        grows.is_ok() && self.advance(Speed::grown)
+        if grows.is_err() {
+            return false;
+        }
+        // Once: if the speed has moved since, it was decreased, and growth from before is over.
+        let before = Speed::unpack(speed);
+        let after = before.grown(self.terms);
+        let grown =
+            self.speed.compare_exchange(speed, after.pack(), Ordering::Relaxed, Ordering::Relaxed);
+        grown.is_ok() && after.rate != before.rate
     }
 
     /// A call that began at `began` was refused. Says whether the rate was decreased: at most once a
@@ -159,7 +170,7 @@ impl Pace {
         }
         // Of those who find the same round over one decreases.
         let cuts = self.cut_at.compare_exchange(cut_at, now, Ordering::Relaxed, Ordering::Relaxed);
-        cuts.is_ok() && self.advance(Speed::cut)
+        cuts.is_ok() && self.cut()
     }
 
     fn is_before_the_cut(&self, began: u64) -> bool {
@@ -167,13 +178,13 @@ impl Pace {
         cut_at != NEVER && began <= cut_at
     }
 
-    /// Moves the speed, and says whether the rate is another.
-    fn advance(&self, next: fn(Speed, Terms) -> Speed) -> bool {
-        let after = |before| next(Speed::unpack(before), self.terms);
+    /// Decreases the rate, and says whether it is another.
+    fn cut(&self) -> bool {
+        let after = |before| Speed::unpack(before).cut(self.terms);
         let packed = |before| Some(after(before).pack());
-        // Relaxed: as in `rate`. That it is an exchange keeps a change from being lost where one
-        // that has won an earlier round comes late.
-        let before = self.speed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, packed);
+        // Release: as `succeeded` says. It goes again if growth comes in between, so that no decrease
+        // is lost.
+        let before = self.speed.fetch_update(Ordering::Release, Ordering::Relaxed, packed);
         before.is_ok_and(|before| Speed::unpack(before).rate != after(before).rate)
     }
 

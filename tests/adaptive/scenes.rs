@@ -39,10 +39,6 @@ impl Bin {
     pub(crate) fn served_per_second(&self) -> f64 {
         f64::from(self.served) / BIN.as_secs_f64()
     }
-
-    pub(crate) fn refused_per_second(&self) -> f64 {
-        f64::from(self.refused) / BIN.as_secs_f64()
-    }
 }
 
 /// The bins of a scene that goes on.
