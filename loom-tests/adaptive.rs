@@ -137,7 +137,7 @@ fn a_limit_is_lowered_while_another_raises_it() {
 
 // ---- Rates --------------------------------------------------------------------------------------
 
-const TERMS: Terms = Terms { min: 90_000, max: 102_000, increase: 1000, round: 10 };
+const TERMS: Terms = Terms { min: 10_000, max: 102_000, increase: 1000, round: 10 };
 
 /// A rate and what it governs, as in `AdaptiveRate`.
 struct Paced {
