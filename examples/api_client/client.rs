@@ -10,8 +10,8 @@ use futures::future::try_join_all;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use paceline::adaptive::{AdaptiveConcurrency, AdaptiveRate, Aimd};
-use paceline::{All, Rate};
+use paceline::Rate;
+use paceline::adaptive::{AdaptiveConcurrency, AdaptiveRate, Aimd, Attempt, Call};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::{Bin, Failure, capacity, outcome};
@@ -68,17 +68,17 @@ pub(crate) async fn run(server: SocketAddr, length: Duration) -> Result<Vec<Bin>
 
 impl Caller {
     async fn work(&self) -> Result<(), Failure> {
-        let limits = All::new((self.rate.limiter(), self.at_a_time.concurrency()));
         while Instant::now() < self.end {
-            let permits = limits.acquire().await?;
-            self.call().await?;
-            drop(permits);
+            // The turn first, and then the place: so nobody has a place who waits for a turn, and the
+            // places in use are the calls at a time. (`All` takes the places first.)
+            let call = self.rate.acquire().await?;
+            let attempt = self.at_a_time.acquire().await?;
+            self.call(call, attempt).await?;
         }
         Ok(())
     }
 
-    async fn call(&self) -> Result<(), Failure> {
-        let (call, attempt) = (self.rate.call(), self.at_a_time.attempt());
+    async fn call(&self, call: Call, attempt: Attempt) -> Result<(), Failure> {
         let began = Instant::now();
         let Ok(answer) = timeout(PATIENCE, self.client.get(self.uri.clone())).await else {
             attempt.failed();

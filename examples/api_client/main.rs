@@ -9,7 +9,7 @@
 //! known to the client; midway that falls to less than half, and answers take three times as long. A
 //! hundred tasks (`client.rs`) call it for as long as they are let. What they do together follows what
 //! the API can take: a rate that goes by its refusals, and a concurrency limit that goes by how long it
-//! takes, both in one [`All`](paceline::All). Then a table is printed, and `chart.rs` draws it.
+//! takes. Then a table is printed, and `chart.rs` draws it.
 
 mod chart;
 mod client;
@@ -111,7 +111,7 @@ fn capacity(passed: Duration, midway: Duration) -> (u32, Duration) {
     if passed < midway { BEFORE } else { AFTER }
 }
 
-/// Whether a status and its outcome belong together is said in one place.
+/// What a status says became of the call.
 fn outcome(status: axum::http::StatusCode) -> Result<Outcome, Failure> {
     match status.as_u16() {
         200 => Ok(Outcome::Served),

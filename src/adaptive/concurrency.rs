@@ -28,7 +28,9 @@ use std::sync::Arc;
 /// # With other limits
 ///
 /// [`concurrency`](Self::concurrency) takes part in [`All`](crate::All), and
-/// [`attempt`](Self::attempt) begins the call once all of them have let it through.
+/// [`attempt`](Self::attempt) begins the call once all of them have let it through. `All` takes the
+/// places first, and who waits for a turn has one: where the rate is what holds callers back, the limit
+/// looks used and grows. To keep it close, wait for the turn and then [`acquire`](Self::acquire).
 ///
 /// # Examples
 ///
