@@ -230,6 +230,31 @@ async fn both_work_in_all() {
     assert_eq!(at_a_time.concurrency().available(), 3);
 }
 
+#[test]
+fn reports_of_many_threads_leave_no_place_behind() {
+    let limit = aimd(10);
+    std::thread::scope(|scope| {
+        for seed in 0..4 {
+            let limit = limit.clone();
+            scope.spawn(move || {
+                let mut random = fastrand::Rng::with_seed(seed);
+                for _ in 0..20_000 {
+                    let calls: Vec<_> = (0..4).map_while(|_| limit.try_acquire().ok()).collect();
+                    for call in calls {
+                        match random.u8(..10) {
+                            0 => call.failed(),
+                            1 => drop(call),
+                            _ => call.succeeded_after(millis(1)),
+                        }
+                    }
+                }
+            });
+        }
+    });
+    assert!((2..=20).contains(&limit.limit()));
+    assert_eq!(limit.concurrency().available(), limit.limit());
+}
+
 // ---- What moves a rate --------------------------------------------------------------------------
 
 fn rate(initial: u64) -> AdaptiveRate {

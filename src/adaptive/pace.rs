@@ -145,9 +145,9 @@ impl Pace {
         }
         // Of those who find the same round over one grows. It loses to a refusal in between, which
         // says that the round was not calm.
-        let grows =
+        let first =
             self.calm_since.compare_exchange(calm_since, now, Ordering::Relaxed, Ordering::Relaxed);
-        if grows.is_err() {
+        if first.is_err() {
             return false;
         }
         // Once: if the speed has moved since, it was decreased, and growth from before is over.
