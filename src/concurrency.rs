@@ -194,8 +194,9 @@ impl Shared {
             self.semaphore.add_permits(places(more - cancelled));
         } else {
             // First said, then taken back: one who raises it in between finds the surplus, and adds no
-            // places to those that are about to go.
-            self.surplus.fetch_add(before - limit, Ordering::Relaxed);
+            // places to those that are about to go. Acquire, with a `Place` that comes back: its place
+            // is seen here if the surplus is not seen there.
+            self.surplus.fetch_add(before - limit, Ordering::AcqRel);
             self.settle();
         }
     }
@@ -225,6 +226,13 @@ impl Drop for Place {
         let surplus = self.shared.take_surplus(out);
         if let Some(gone) = permit.split(places(surplus)) {
             gone.forget();
+        }
+        drop(permit);
+        // A limit that was lowered since the surplus was looked at has not found this place. Release,
+        // and an exchange though it changes nothing: the lowering sees this place if this does not see
+        // its surplus; a load could miss both.
+        if self.shared.surplus.fetch_add(0, Ordering::AcqRel) != 0 {
+            self.shared.settle();
         }
     }
 }
