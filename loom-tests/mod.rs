@@ -8,6 +8,7 @@
 //! a stand-in here, whose operations are single steps; its real self is stressed in
 //! `tests/threads.rs`.
 
+mod adaptive;
 mod all;
 mod breaker;
 mod config;

@@ -183,19 +183,32 @@ impl Concurrency {
 
 impl Shared {
     fn set_limit(&self, limit: u32) {
-        // Relaxed, here and below: the numbers publish nothing. Each change of the limit is applied as
-        // the difference to the one before, which the exchange sees to; so they may interleave.
-        let before = self.limit.swap(limit, Ordering::Relaxed);
+        // Each change is applied as the difference to the one before, which the exchange sees to; so
+        // they may interleave. AcqRel: who sets it after another sees what that one had seen, which
+        // `adaptive` stands on; with less it could leave an old limit in force. Elsewhere Relaxed does,
+        // for the numbers publish nothing.
+        let before = self.limit.swap(limit, Ordering::AcqRel);
         if limit >= before {
             let more = limit - before;
             let cancelled = self.take_surplus(more);
             self.semaphore.add_permits(places(more - cancelled));
         } else {
-            let less = before - limit;
-            let forgotten = self.semaphore.forget_permits(places(less));
-            let out = less - u32::try_from(forgotten).unwrap_or(less);
-            self.surplus.fetch_add(out, Ordering::Relaxed);
+            // First said, then taken back: one who raises it in between finds the surplus, and adds no
+            // places to those that are about to go. Acquire, with a `Place` that comes back: its place
+            // is seen here if the surplus is not seen there.
+            self.surplus.fetch_add(before - limit, Ordering::AcqRel);
+            self.settle();
         }
+    }
+
+    /// Takes the surplus out of the places that are free.
+    fn settle(&self) {
+        let surplus = self.surplus.load(Ordering::Relaxed);
+        let forgotten = self.semaphore.forget_permits(places(surplus));
+        let forgotten = u32::try_from(forgotten).unwrap_or(surplus);
+        // Others have taken of it meanwhile: so many places were forgotten twice.
+        let twice = forgotten - self.take_surplus(forgotten);
+        self.semaphore.add_permits(places(twice));
     }
 
     /// Takes up to `most` off the surplus, and says how many.
@@ -213,6 +226,13 @@ impl Drop for Place {
         let surplus = self.shared.take_surplus(out);
         if let Some(gone) = permit.split(places(surplus)) {
             gone.forget();
+        }
+        drop(permit);
+        // A limit that was lowered since the surplus was looked at has not found this place. Release,
+        // and an exchange though it changes nothing: the lowering sees this place if this does not see
+        // its surplus; a load could miss both.
+        if self.shared.surplus.fetch_add(0, Ordering::AcqRel) != 0 {
+            self.shared.settle();
         }
     }
 }

@@ -96,6 +96,7 @@
 #![forbid(unsafe_code)]
 
 mod acquire;
+pub mod adaptive;
 mod all;
 mod breaker;
 mod builder;
