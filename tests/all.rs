@@ -1,5 +1,7 @@
 //! Several limits at once: all or nothing.
 
+#![expect(clippy::float_cmp, reason = "a whole number of tokens is exact in an f64")]
+
 mod common;
 
 use common::{SECOND, at, frozen};

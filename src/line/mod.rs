@@ -176,7 +176,9 @@ impl Line {
         match self.book_tail(ask) {
             Answer::Nothing => Ok(Booking::NOTHING),
             Answer::Booked(tail, interval, immediate) => {
-                self.leave_gap(tail, interval.start);
+                if self.has_windows {
+                    self.leave_gap(tail, interval.start);
+                }
                 Ok(Booking::of(interval, immediate))
             }
             Answer::Refused(refusal) => Err(refusal),
@@ -237,7 +239,8 @@ impl Line {
 
     /// Takes `tokens` for good if that is a plain case and they can be had now. If it is not plain
     /// or there may be holes, [`Self::book`] must say.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "measured: see benches/README.md")]
     pub(crate) fn take_plain(&self, now: u64, tokens: u32) -> Verdict {
         match self.state.take_plain(now, self.cost(tokens)) {
             Verdict::Wait(_) if self.holes.are_about() => Verdict::Unclear,

@@ -46,7 +46,8 @@ impl Plain {
         }
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "measured: see benches/README.md")]
     pub(crate) fn decide(&self, now: u64, cost: Grains, lap: Lap, spent: u64) -> Verdict {
         // Below zero it wraps: a request for nothing is not plain either.
         let fits = cost.0.wrapping_sub(1) < self.capacity.0;

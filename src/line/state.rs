@@ -113,7 +113,8 @@ impl State {
 
     /// Takes `cost` for a request that is plain and can have it at once. Writes nothing if it
     /// can't.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "measured: see benches/README.md")]
     pub(crate) fn take_plain(&self, now: u64, cost: Grains) -> Verdict {
         loop {
             let Some((version, plain, lap, spent)) = self.read(ConfigCell::peek_plain) else {

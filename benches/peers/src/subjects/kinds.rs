@@ -31,6 +31,10 @@ const LIMIT: u32 = 1_000_000;
 const WINDOW: Duration = Duration::from_millis(1);
 
 /// Each so fast that every try is granted.
+///
+/// # Panics
+///
+/// If a limiter can't be so fast.
 #[must_use]
 pub fn subjects() -> Vec<Subject> {
     let rate = Rate::per_second(FLOOD.into());
@@ -40,8 +44,10 @@ pub fn subjects() -> Vec<Subject> {
     let log = on_its_own_line(SlidingLog::new(LIMIT, WINDOW));
     let leaky = LeakyBucket::builder(rate, FLOOD_BURST).delay(FLOOD_BURST).build();
     let leaky = on_its_own_line(leaky.expect("within what it can be"));
-    let bursty = on_its_own_line(SmoothBursty::new(rate));
-    let warming = on_its_own_line(SmoothWarmingUp::new(rate, WINDOW));
+    // A request pays for the one before it, three times as much while it is cold.
+    let fast = Rate::per_second(u64::from(FLOOD) * 100);
+    let bursty = on_its_own_line(SmoothBursty::new(fast));
+    let warming = on_its_own_line(SmoothWarmingUp::new(fast, WINDOW));
     let steps = Limiter::builder(Rate::new(u64::from(LIMIT), WINDOW).expect("not too fast"))
         .burst(LIMIT)
         .refill(paceline::Refill::Interval)
@@ -50,15 +56,14 @@ pub fn subjects() -> Vec<Subject> {
     let both = on_its_own_line(All::new((plain(), plain())));
     let breaker = CircuitBreaker::new(10, 20, Duration::from_secs(5)).expect("within its range");
     let guarded = on_its_own_line((breaker, plain()));
-    let [a, b, c, d, e, f, g] = PACKED;
     vec![
-        Subject::sync(Kind::Granted, a, || fixed.try_acquire(), Result::is_ok),
-        Subject::sync(Kind::Granted, b, || sliding.try_acquire(), Result::is_ok),
-        Subject::sync(Kind::Granted, c, || log.try_acquire(), Result::is_ok),
-        Subject::sync(Kind::Granted, d, || leaky.try_acquire(), Result::is_ok),
-        Subject::sync(Kind::Granted, e, || bursty.try_acquire(), Result::is_ok),
-        Subject::sync(Kind::Granted, f, || warming.try_acquire(), Result::is_ok),
-        Subject::sync(Kind::Granted, g, || steps.try_acquire(), Result::is_ok),
+        Subject::sync(Kind::Granted, PACKED[0], || fixed.try_acquire(), Result::is_ok),
+        Subject::sync(Kind::Granted, PACKED[1], || sliding.try_acquire(), Result::is_ok),
+        Subject::sync(Kind::Granted, PACKED[2], || log.try_acquire(), Result::is_ok),
+        Subject::sync(Kind::Granted, PACKED[3], || leaky.try_acquire(), Result::is_ok),
+        Subject::sync(Kind::Granted, PACKED[4], || bursty.try_acquire(), Result::is_ok),
+        Subject::sync(Kind::Granted, PACKED[5], || warming.try_acquire(), Result::is_ok),
+        Subject::sync(Kind::Granted, PACKED[6], || steps.try_acquire(), Result::is_ok),
         Subject::sync(Kind::Granted, BOTH, || both.try_acquire(), Result::is_ok),
         Subject::sync(
             Kind::Granted,
