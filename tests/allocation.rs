@@ -1,10 +1,13 @@
 //! What is served at once allocates nothing.
 
-use paceline::{Limiter, Rate};
+use paceline::smooth::{SmoothBursty, SmoothWarmingUp};
+use paceline::window::{FixedWindow, SlidingLog, SlidingWindow};
+use paceline::{All, CircuitBreaker, DynRateLimit, LeakyBucket, Limiter, Rate, Striped};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Waker};
+use std::time::Duration;
 
 /// Counts.
 struct Counting;
@@ -41,7 +44,37 @@ fn what_is_served_or_refused_at_once_allocates_nothing_and_sets_no_timer() {
         assert!(limiter.reserve().is_ok());
     }
     assert!(limiter.try_acquire().is_err());
-    let refused = limiter.acquire().within(std::time::Duration::from_secs(1));
+    let refused = limiter.acquire().within(Duration::from_secs(1));
     assert!(pin!(refused).as_mut().poll(cx).is_ready());
+    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before);
+
+    let (day, fast) = (Duration::from_secs(86_400), Rate::per_second(1_000_000_000));
+    let steps = Limiter::builder(Rate::per_day(100)).burst(100).refill(paceline::Refill::Interval);
+    let limiters: [(&str, Box<dyn DynRateLimit>); 8] = [
+        ("Striped", Box::new(Striped::new(Rate::per_day(1), 10_000).unwrap())),
+        ("in steps", Box::new(steps.build().unwrap())),
+        ("FixedWindow", Box::new(FixedWindow::new(100, day))),
+        ("SlidingWindow", Box::new(SlidingWindow::new(100, day, 10))),
+        ("SlidingLog", Box::new(SlidingLog::new(100, day))),
+        ("LeakyBucket", Box::new(LeakyBucket::builder(fast, 100).delay(100).build().unwrap())),
+        ("SmoothBursty", Box::new(SmoothBursty::new(fast))),
+        ("SmoothWarmingUp", Box::new(SmoothWarmingUp::new(fast, Duration::from_nanos(1)))),
+    ];
+    for (name, limiter) in limiters {
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        let granted = (0..30).filter(|_| limiter.try_acquire().is_ok()).count();
+        assert!(granted > 0, "{name}");
+        assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before, "{name}");
+    }
+
+    let both = All::new((Limiter::new(Rate::per_day(1), 30), Limiter::new(Rate::per_day(1), 40)));
+    let breaker = CircuitBreaker::new(1, 1, day).unwrap();
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    for _ in 0..30 {
+        let call = breaker.enter().unwrap();
+        assert!(both.try_acquire().is_ok());
+        call.succeeded();
+    }
+    assert!(both.try_acquire().is_err());
     assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before);
 }

@@ -189,7 +189,7 @@ fn replay(trace: &Value, base: Instant, compared: &mut u32) -> End {
         let agreed = match op["op"].as_str().expect("a name") {
             "rate" => {
                 per_second = number(&op["rate"]);
-                either!(&limiter, it => it.set_rate_at(rate(&op["rate"]), time));
+                either!(&limiter, it => it.set_rate_at(rate(&op["rate"]), time)).unwrap();
                 true
             }
             "acq" | "res" => {

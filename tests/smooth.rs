@@ -68,17 +68,17 @@ fn a_new_rate_keeps_the_debt_and_scales_what_is_stored() {
         let limiter = SmoothBursty::new(Rate::per_second(10));
         let now = at(base, SECOND);
         assert_eq!(limiter.stored_permits_at(now), 10.0);
-        limiter.set_rate_at(Rate::per_second(100), now);
+        limiter.set_rate_at(Rate::per_second(100), now).unwrap();
         assert_eq!(limiter.rate(), Rate::per_second(100));
         assert_eq!(limiter.stored_permits_at(now), 100.0);
         assert_eq!(limiter.reserve_many_at(200, now), Ok(Duration::ZERO));
-        limiter.set_rate_at(Rate::per_second(1), now);
+        limiter.set_rate_at(Rate::per_second(1), now).unwrap();
         assert_eq!(limiter.reserve_many_at(1, now), Ok(secs(1)), "the debt of a hundred at 100/s");
         assert_eq!(limiter.reserve_many_at(1, now), Ok(secs(2)));
 
         let limiter = SmoothWarmingUp::new(Rate::per_second(2), secs(4));
         assert_eq!(limiter.stored_permits_at(base), 8.0);
-        limiter.set_rate_at(Rate::per_second(20), base);
+        limiter.set_rate_at(Rate::per_second(20), base).unwrap();
         assert_eq!(limiter.stored_permits_at(base), 80.0);
     });
 }
@@ -89,7 +89,7 @@ async fn who_has_a_turn_keeps_it_when_the_rate_changes() {
     assert!(limiter.try_acquire().is_ok());
     let waiting = tokio::spawn(Arc::clone(&limiter).acquire_owned());
     yield_now().await;
-    limiter.set_rate(Rate::per_second(1_000));
+    limiter.set_rate(Rate::per_second(1_000)).unwrap();
     assert_eq!(waiting.await.unwrap(), Ok(secs(1)));
 }
 
@@ -275,7 +275,7 @@ async fn closed_it_refuses_all_and_lets_all_go() {
     assert_eq!(limiter.acquire_many(0).await, Err(AcquireError::Closed));
     assert_eq!(limiter.try_acquire(), Err(TryAcquireError::Closed));
     assert_eq!(limiter.reserve_many(1), Err(ReserveError::Closed));
-    limiter.set_rate(Rate::UNLIMITED);
+    limiter.set_rate(Rate::UNLIMITED).unwrap();
     assert!(limiter.is_closed() && limiter.try_acquire().is_err());
 }
 
@@ -291,7 +291,7 @@ async fn a_rate_of_zero_refuses_at_once_and_books_nothing() {
     assert!(matches!(refused, Err(AcquireError::WouldExceedDeadline { wait: None, .. })));
     assert_eq!(limiter.reserve_many(2), Err(ReserveError::DebtTooLarge { requested: 2 }));
     assert_eq!(limiter.stored_permits(), 0.0);
-    limiter.set_rate(Rate::per_second(5));
+    limiter.set_rate(Rate::per_second(5)).unwrap();
     assert_eq!(limiter.stored_permits(), 5.0, "its second was stored all the while");
 }
 
@@ -299,21 +299,21 @@ async fn a_rate_of_zero_refuses_at_once_and_books_nothing() {
 async fn unlimited_everything_passes() {
     let limiter = SmoothBursty::new(Rate::per_second(10));
     assert!(limiter.try_acquire_many(50).is_ok());
-    limiter.set_rate(Rate::UNLIMITED);
+    limiter.set_rate(Rate::UNLIMITED).unwrap();
     assert_eq!(limiter.acquire_many(u32::MAX).await, Ok(Duration::ZERO));
     assert_eq!(limiter.stored_permits(), f64::INFINITY);
-    limiter.set_rate(Rate::per_second(10));
+    limiter.set_rate(Rate::per_second(10)).unwrap();
     assert_eq!(limiter.reserve_many(1), Ok(secs(5)), "the debt is still there");
     advance(secs(60)).await;
 
-    limiter.set_rate(Rate::UNLIMITED);
+    limiter.set_rate(Rate::UNLIMITED).unwrap();
     assert!(limiter.try_acquire_many(1_000).is_ok());
-    limiter.set_rate(Rate::per_second(2));
+    limiter.set_rate(Rate::per_second(2)).unwrap();
     assert_eq!(limiter.stored_permits(), 2.0, "full, as in Guava");
 
     let limiter = SmoothWarmingUp::new(Rate::UNLIMITED, secs(10));
     assert!(limiter.try_acquire_many(1_000).is_ok());
-    limiter.set_rate(Rate::per_second(1));
+    limiter.set_rate(Rate::per_second(1)).unwrap();
     assert_eq!(limiter.stored_permits(), 0.0, "warm, as in Guava");
     assert_eq!(limiter.reserve_many(1), Ok(Duration::ZERO));
     assert_eq!(limiter.reserve_many(1), Ok(secs(1)));
@@ -533,7 +533,7 @@ macro_rules! smooth {
                 self.try_acquire_many_at(n, now)
             }
             fn set(&self, rate: Rate) {
-                self.set_rate(rate);
+                self.set_rate(rate).expect("every rate is within its reach");
             }
         }
     };

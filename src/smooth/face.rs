@@ -47,13 +47,28 @@ macro_rules! face {
             /// As in Guava, the debt stays, so the next request still waits until it is paid; what is
             /// stored stays in proportion; and who has a turn keeps it. While the rate is unlimited
             /// everything passes. Closed, nothing changes.
-            pub fn set_rate(&self, rate: crate::Rate) {
+            ///
+            /// # Errors
+            ///
+            /// None: every rate is within its reach. It is a `Result` as that of
+            /// [`Limiter::set_rate`](crate::Limiter::set_rate).
+            pub fn set_rate(&self, rate: crate::Rate) -> Result<(), crate::RangeError> {
                 self.set_rate_from(rate, self.waiters.time.now());
+                Ok(())
             }
 
             /// As [`set_rate`](Self::set_rate), at the time `now`.
-            pub fn set_rate_at(&self, rate: crate::Rate, now: tokio::time::Instant) {
+            ///
+            /// # Errors
+            ///
+            /// None, as for [`set_rate`](Self::set_rate).
+            pub fn set_rate_at(
+                &self,
+                rate: crate::Rate,
+                now: tokio::time::Instant,
+            ) -> Result<(), crate::RangeError> {
                 self.set_rate_from(rate, self.waiters.time.nanos(now));
+                Ok(())
             }
 
             fn set_rate_from(&self, rate: crate::Rate, now: u64) {
