@@ -36,6 +36,8 @@ const EACH_NANOSECOND: Rate = Rate::per_second(1_000_000_000);
 fn check(model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound.get_or_insert(3);
+    // The longest models come near to the thousand that loom allows unless told otherwise.
+    builder.max_branches = builder.max_branches.max(4_000);
     builder.check(model);
 }
 
