@@ -12,11 +12,15 @@ use tokio::time::Instant;
 impl Member for Line {
     type Turn = Booking;
 
-    fn peek(&self, n: u32, _now: Instant) -> Result<(), TryAcquireError> {
+    fn time(&self, _now: Instant) -> u64 {
+        0
+    }
+
+    fn peek(&self, n: u32, _now: u64) -> Result<(), TryAcquireError> {
         self.peek(Ask::new(0, n, Patience::Until(0))).map_err(|refusal| limited(n, refusal))
     }
 
-    fn hold(&self, n: u32, _now: Instant) -> Result<Booking, TryAcquireError> {
+    fn hold(&self, n: u32, _now: u64) -> Result<Booking, TryAcquireError> {
         self.book(Ask::new(0, n, Patience::Until(0))).map_err(|refusal| limited(n, refusal))
     }
 

@@ -20,11 +20,14 @@ pub(crate) trait Member: Send + Sync {
     /// A turn that is held with it.
     type Turn: Debug + Send + Sync;
 
-    /// Whether `n` could be had now. Writes nothing.
-    fn peek(&self, n: u32, now: Instant) -> Result<(), TryAcquireError>;
+    /// That instant in the limiter's own time.
+    fn time(&self, now: Instant) -> u64;
 
-    /// Takes `n` if they can be had now.
-    fn hold(&self, n: u32, now: Instant) -> Result<Self::Turn, TryAcquireError>;
+    /// Whether `n` could be had at `now`, in its own time. Writes nothing.
+    fn peek(&self, n: u32, now: u64) -> Result<(), TryAcquireError>;
+
+    /// Takes `n` if they can be had at `now`, in its own time.
+    fn hold(&self, n: u32, now: u64) -> Result<Self::Turn, TryAcquireError>;
 
     /// Books `n`, if their turn comes before `deadline`.
     fn book(
@@ -82,13 +85,18 @@ macro_rules! member_by_turns {
             type Turn = <Self as Turns>::Booking;
 
             #[inline]
-            fn peek(&self, n: u32, now: Instant) -> Result<(), TryAcquireError> {
-                self.peek_at(n, self.waiters().time.nanos(now))
+            fn time(&self, now: Instant) -> u64 {
+                self.waiters().time.nanos(now)
             }
 
             #[inline]
-            fn hold(&self, n: u32, now: Instant) -> Result<<Self as Turns>::Booking, TryAcquireError> {
-                self.hold_at(n, self.waiters().time.nanos(now))
+            fn peek(&self, n: u32, now: u64) -> Result<(), TryAcquireError> {
+                self.peek_at(n, now)
+            }
+
+            #[inline]
+            fn hold(&self, n: u32, now: u64) -> Result<<Self as Turns>::Booking, TryAcquireError> {
+                self.hold_at(n, now)
             }
 
             fn book(
@@ -132,12 +140,16 @@ macro_rules! member_taken_last {
 
             const RETURNS: bool = false;
 
-            fn peek(&self, n: u32, now: Instant) -> Result<(), TryAcquireError> {
-                self.peek_at(n, self.waiters().time.nanos(now))
+            fn time(&self, now: Instant) -> u64 {
+                self.waiters().time.nanos(now)
             }
 
-            fn hold(&self, n: u32, now: Instant) -> Result<Self::Turn, TryAcquireError> {
-                self.hold_at(n, self.waiters().time.nanos(now)).map(Some)
+            fn peek(&self, n: u32, now: u64) -> Result<(), TryAcquireError> {
+                self.peek_at(n, now)
+            }
+
+            fn hold(&self, n: u32, now: u64) -> Result<Self::Turn, TryAcquireError> {
+                self.hold_at(n, now).map(Some)
             }
 
             fn book(
@@ -146,7 +158,7 @@ macro_rules! member_taken_last {
                 now: Instant,
                 deadline: Option<Instant>,
             ) -> Result<Self::Turn, AcquireError> {
-                if Member::peek(self, n, now).is_ok() {
+                if self.peek_at(n, self.time(now)).is_ok() {
                     return Ok(None);
                 }
                 book(self, n, now, deadline).map(Some)
@@ -227,11 +239,15 @@ fn look<L: Turns>(limiter: &L, now: Instant, turn: &L::Booking) -> Seen {
 impl Member for Concurrency {
     type Turn = ();
 
-    fn peek(&self, n: u32, _now: Instant) -> Result<(), TryAcquireError> {
+    fn time(&self, _now: Instant) -> u64 {
+        0
+    }
+
+    fn peek(&self, n: u32, _now: u64) -> Result<(), TryAcquireError> {
         self.peek(n)
     }
 
-    fn hold(&self, _n: u32, _now: Instant) -> Result<(), TryAcquireError> {
+    fn hold(&self, _n: u32, _now: u64) -> Result<(), TryAcquireError> {
         Ok(())
     }
 
@@ -274,12 +290,17 @@ macro_rules! member_by_reference {
             }
 
             #[inline]
-            fn peek(&self, n: u32, now: Instant) -> Result<(), TryAcquireError> {
+            fn time(&self, now: Instant) -> u64 {
+                M::time(self, now)
+            }
+
+            #[inline]
+            fn peek(&self, n: u32, now: u64) -> Result<(), TryAcquireError> {
                 M::peek(self, n, now)
             }
 
             #[inline]
-            fn hold(&self, n: u32, now: Instant) -> Result<M::Turn, TryAcquireError> {
+            fn hold(&self, n: u32, now: u64) -> Result<M::Turn, TryAcquireError> {
                 M::hold(self, n, now)
             }
 
@@ -369,7 +390,14 @@ pub(crate) trait Members: Send + Sync {
 
 /// In the same order for everybody, so that of all who take places in this order the one that has the
 /// last gets on; each with how often it was named.
-pub(crate) fn in_order(mut places: Vec<&Concurrency>) -> Vec<(&Concurrency, u32)> {
+#[inline]
+pub(crate) fn in_order(places: Vec<&Concurrency>) -> Vec<(&Concurrency, u32)> {
+    // As a rule there are none.
+    if places.is_empty() { Vec::new() } else { sorted(places) }
+}
+
+#[cold]
+fn sorted(mut places: Vec<&Concurrency>) -> Vec<(&Concurrency, u32)> {
     places.sort_by_key(|place| place.identity());
     let mut counted: Vec<(&Concurrency, u32)> = Vec::new();
     for place in places {
@@ -442,9 +470,9 @@ macro_rules! members_in_tuple {
             type Turns = (Option<$first::Turn>, $(Option<$rest::Turn>,)*);
 
             fn refusal(&self, n: u32, now: Instant) -> Option<TryAcquireError> {
-                let mut refusal = self.$first_at.peek(n, now).err();
+                let mut refusal = self.$first_at.peek(n, self.$first_at.time(now)).err();
                 $(
-                    if let Err(other) = self.$at.peek(n, now) {
+                    if let Err(other) = self.$at.peek(n, self.$at.time(now)) {
                         refusal = Some(weightier(refusal, other));
                     }
                 )*
@@ -453,12 +481,13 @@ macro_rules! members_in_tuple {
 
             #[inline]
             fn hold(&self, n: u32, now: Instant) -> Result<(), TryAcquireError> {
-                $(self.$at.peek(n, now)?;)*
+                let times = (self.$first_at.time(now), $(self.$at.time(now),)*);
+                $(self.$at.peek(n, times.$at)?;)*
                 let mut turns: Self::Turns = (none(&self.$first_at), $(none(&self.$at),)*);
                 // What can't be given back comes last.
                 for returns in [true, false] {
-                    let held = hold_one(&self.$first_at, n, now, &mut turns.$first_at, returns)
-                        $(.and_then(|()| hold_one(&self.$at, n, now, &mut turns.$at, returns)))*;
+                    let held = hold_one(&self.$first_at, n, times.$first_at, &mut turns.$first_at, returns)
+                        $(.and_then(|()| hold_one(&self.$at, n, times.$at, &mut turns.$at, returns)))*;
                     if let Err(refusal) = held {
                         self.give_back(now, &turns);
                         return Err(refusal);
@@ -545,11 +574,12 @@ macro_rules! members_in_tuple {
 }
 
 /// Takes of this one, if it is to be taken now.
-#[inline]
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "measured: see benches/README.md")]
 fn hold_one<M: Member>(
     member: &M,
     n: u32,
-    now: Instant,
+    now: u64,
     turn: &mut Option<M::Turn>,
     returns: bool,
 ) -> Result<(), TryAcquireError> {
@@ -589,15 +619,15 @@ impl<M: Member> Members for [M] {
     type Turns = Vec<Option<M::Turn>>;
 
     fn refusal(&self, n: u32, now: Instant) -> Option<TryAcquireError> {
-        let refusals = self.iter().filter_map(|member| member.peek(n, now).err());
+        let refusals = self.iter().filter_map(|member| member.peek(n, member.time(now)).err());
         refusals.fold(None, |one, other| Some(weightier(one, other)))
     }
 
     fn hold(&self, n: u32, now: Instant) -> Result<(), TryAcquireError> {
-        self.iter().skip(1).try_for_each(|member| member.peek(n, now))?;
+        self.iter().skip(1).try_for_each(|member| member.peek(n, member.time(now)))?;
         let mut turns = Vec::with_capacity(self.len());
         for member in self {
-            match member.hold(n, now) {
+            match member.hold(n, member.time(now)) {
                 Ok(turn) => turns.push(Some(turn)),
                 Err(refusal) => {
                     self.give_back(now, &turns);
