@@ -1,7 +1,8 @@
 //! Races for several lines at once.
 
 use super::{booked, race_on, take};
-use crate::all::members::{Member, Members, Seen};
+use crate::all::member::{Member, Seen};
+use crate::all::members::Members;
 use crate::error::{AcquireError, Limited, TryAcquireError};
 use crate::line::{Ask, Booking, Line, Loss, Outlook, Patience, Refusal};
 use std::sync::Arc;

@@ -369,6 +369,7 @@ impl Terms {
     }
 }
 
-fn patience(until: u64) -> Patience {
+/// How patient one is who waits until then.
+pub(crate) fn patience(until: u64) -> Patience {
     if until == UNBOUNDED { Patience::Forever } else { Patience::Until(until) }
 }

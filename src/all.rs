@@ -1,5 +1,6 @@
 //! [`All`]: several limits in one call, all or nothing.
 
+pub(crate) mod member;
 pub(crate) mod members;
 mod waiting;
 

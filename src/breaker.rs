@@ -155,6 +155,7 @@ impl CircuitBreaker {
     /// [`BreakerOpen`], which says when to try again.
     #[inline]
     pub fn enter(&self) -> Result<Call<'_>, BreakerOpen> {
+        // Relaxed: as in `update`.
         match Word::from_word(self.word.load(Ordering::Relaxed)).entry_if_closed() {
             Some(entry) => Ok(Call { breaker: self, entry: Some(entry) }),
             None => self.enter_at(self.now()),
@@ -201,6 +202,7 @@ impl CircuitBreaker {
     /// What it does with calls now.
     #[must_use]
     pub fn state(&self) -> BreakerState {
+        // Relaxed: as in `update`.
         match Word::from_word(self.word.load(Ordering::Relaxed)).state() {
             State::Closed => BreakerState::Closed,
             State::Open { until } => {

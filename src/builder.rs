@@ -160,7 +160,7 @@ impl Builder {
     /// Tokio's timer wakes a task up to two milliseconds late, now and then more, so a margin of 2 ms
     /// spares nearly all of that. It costs a processor core, of which other tasks of the runtime may
     /// have all they want, for as long as anybody waits within the margin: at 100/s and 2 ms that was
-    /// a tenth of a core (the timer takes part of the margin), and from 500/s on it is a whole one. A
+    /// a tenth of a core (the timer takes part of the margin), and at 1000/s a whole one. A
     /// task that keeps its thread busy makes those late who wait on the same thread.
     ///
     /// In tests with paused time it makes no difference. Not set, the timer does all of it.
@@ -200,7 +200,7 @@ impl Builder {
     /// Builds a [`Striped`] limiter of so many stripes (or the next power of two) that hold up to
     /// `batch` permits each. Of the permits to start with, the line has its part first.
     ///
-    /// With a batch of 64 a grant costs little more than it must; see the bench tables.
+    /// With a batch of 128 a grant costs little more than a compare-and-swap: see the bench tables.
     ///
     /// # Errors
     ///

@@ -203,6 +203,7 @@ impl Shared {
 
     /// Takes the surplus out of the places that are free.
     fn settle(&self) {
+        // Relaxed: if it is too old, `take_surplus` finds that out below.
         let surplus = self.surplus.load(Ordering::Relaxed);
         let forgotten = self.semaphore.forget_permits(places(surplus));
         let forgotten = u32::try_from(forgotten).unwrap_or(surplus);
@@ -213,6 +214,7 @@ impl Shared {
 
     /// Takes up to `most` off the surplus, and says how many.
     fn take_surplus(&self, most: u32) -> u32 {
+        // Relaxed: the number is all that is told, and the exchange lets each of it be taken once.
         let less = |surplus: u32| Some(surplus - surplus.min(most));
         let surplus = self.surplus.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         surplus.unwrap_or(0).min(most)

@@ -172,7 +172,9 @@ impl Limiter {
 
     #[cold]
     fn hold(&self, n: u32, now: u64) -> Result<Booking, TryAcquireError> {
-        self.line.book(Ask::new(now, n, Patience::Until(now))).map_err(|why| refused(n, why))
+        self.line
+            .book(Ask::new(now, n, Patience::Until(now)))
+            .map_err(|why| TryAcquireError::of(n, why))
     }
 
     /// Waits for a permit; resolves to how long that took.
@@ -484,7 +486,7 @@ impl Turns for Limiter {
     #[inline]
     fn peek_at(&self, permits: u32, now: u64) -> Result<(), TryAcquireError> {
         let ask = Ask::new(now, permits, Patience::Until(now));
-        self.line.peek(ask).map_err(|why| refused(permits, why))
+        self.line.peek(ask).map_err(|why| TryAcquireError::of(permits, why))
     }
 
     #[inline]
@@ -535,17 +537,6 @@ impl Turns for Limiter {
 
     fn give_back(&self, now: u64, booking: &Booking) {
         self.line.give_back(now, booking);
-    }
-}
-
-/// Why a try for `n` got nothing.
-#[cold]
-fn refused(n: u32, why: Refusal) -> TryAcquireError {
-    match why {
-        Refusal::Late(turn) => TryAcquireError::Limited(Limited::new(n, turn)),
-        Refusal::ExceedsBurst { burst } => TryAcquireError::ExceedsBurst { requested: n, burst },
-        Refusal::Closed => TryAcquireError::Closed,
-        Refusal::NoRoom | Refusal::QueueFull { .. } => unreachable!("what is there has room"),
     }
 }
 

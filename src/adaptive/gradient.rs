@@ -150,6 +150,7 @@ impl Latencies {
         let total = before + one;
         // 56 bits and 8 fit a word.
         let short = (total >> COUNT_BITS) * PARTS / (total & MOST_IN_A_ROUND);
+        // Relaxed: the average is a number of its own; the exchange keeps each round in it.
         let remembered = |long| Some(remember(long, short));
         let long = self.long.fetch_update(Ordering::Relaxed, Ordering::Relaxed, remembered);
         Some(Trend { short, long: remember(long.unwrap_or(0), short) })

@@ -1,7 +1,8 @@
 //! Waiting for all of several limits.
 
 use super::Permits;
-use super::members::{Members, Seen, in_order};
+use super::member::Seen;
+use super::members::{Members, in_order};
 use crate::error::AcquireError;
 use std::future::poll_fn;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Why a request for permits was turned away.
 
-use crate::line::Turn;
+use crate::line::{Refusal, Turn};
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
@@ -30,6 +30,19 @@ pub enum TryAcquireError {
 }
 
 impl TryAcquireError {
+    /// Why a try for so many got nothing.
+    #[cold]
+    pub(crate) fn of(requested: u32, why: Refusal) -> Self {
+        match why {
+            Refusal::Late(turn) => Self::Limited(Limited::new(requested, turn)),
+            Refusal::ExceedsBurst { burst } => Self::ExceedsBurst { requested, burst },
+            Refusal::Closed => Self::Closed,
+            Refusal::NoRoom | Refusal::QueueFull { .. } => {
+                unreachable!("what can be had now has room")
+            }
+        }
+    }
+
     /// How long to wait before the same request succeeds, if nobody else takes anything
     /// meanwhile: right to the nanosecond. `None` if it never will, or if nobody can tell, since it
     /// takes somebody who finishes.

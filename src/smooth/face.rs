@@ -118,18 +118,18 @@ macro_rules! face {
                 let now = now.unwrap_or_else(|| self.waiters.time.now());
                 match self.schedule.book(now, n, crate::line::Patience::Until(now)) {
                     Ok(_) => Ok(()),
-                    Err(why) => Err(crate::smooth::schedule::refused(n, why)),
+                    Err(why) => Err(crate::TryAcquireError::of(n, why)),
                 }
             }
 
             fn peek_at(&self, n: u32, now: u64) -> Result<(), crate::TryAcquireError> {
                 let peek = self.schedule.peek(now, n);
-                peek.map_err(|why| crate::smooth::schedule::refused(n, why))
+                peek.map_err(|why| crate::TryAcquireError::of(n, why))
             }
 
             fn hold_at(&self, n: u32, now: u64) -> Result<Self::Booking, crate::TryAcquireError> {
                 let booked = self.schedule.book(now, n, crate::line::Patience::Until(now));
-                booked.map_err(|why| crate::smooth::schedule::refused(n, why))
+                booked.map_err(|why| crate::TryAcquireError::of(n, why))
             }
 
             fn close(&self) {

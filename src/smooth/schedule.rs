@@ -10,7 +10,6 @@ mod ledger;
 use super::pace::{Pace, Price};
 use super::rule::{Mark, Rule};
 use super::span::Span;
-use crate::error::{Limited, TryAcquireError};
 use crate::line::{Free, Holes, Interval, Outlook, Patience, Position, Refusal, Turn};
 use crate::rate::Rate;
 use crate::sync::{AtomicU128, Ordering};
@@ -298,14 +297,5 @@ fn never(patience: Patience) -> Refusal {
     match patience {
         Patience::Forever => Refusal::NoRoom,
         Patience::Until(_) => Refusal::Late(Turn::after(None)),
-    }
-}
-
-/// Why a try for `n` got nothing.
-#[cold]
-pub(super) fn refused(n: u32, why: Refusal) -> TryAcquireError {
-    match why {
-        Refusal::Late(turn) => TryAcquireError::Limited(Limited::new(n, turn)),
-        _ => TryAcquireError::Closed,
     }
 }

@@ -1,7 +1,7 @@
 //! The face of all limiters by window: times in, errors out.
 
 use super::engine::{Engine, Held, NEVER, accept};
-use crate::error::{Limited, RangeError, TryAcquireError};
+use crate::error::{RangeError, TryAcquireError};
 use crate::line::{Ask, Outlook, Patience, Refusal};
 use crate::observe;
 use crate::turns::{Turns, Waiters};
@@ -35,18 +35,18 @@ impl<F: Face> Turns for F {
 
     fn peek_at(&self, permits: u32, now: u64) -> Result<(), TryAcquireError> {
         let engine = self.engine();
-        engine.settings().admit(permits).map_err(|why| refused(permits, why))?;
+        engine.settings().admit(permits).map_err(|why| TryAcquireError::of(permits, why))?;
         if permits == 0 {
             return Ok(());
         }
         let turn = engine.earliest(now, permits).unwrap_or(NEVER);
-        accept(now, turn, Patience::Until(now)).map_err(|why| refused(permits, why))
+        accept(now, turn, Patience::Until(now)).map_err(|why| TryAcquireError::of(permits, why))
     }
 
     /// What it took at once is not given back; see [`Held`].
     fn hold_at(&self, permits: u32, now: u64) -> Result<Self::Booking, TryAcquireError> {
         let booked = self.engine().book(Ask::new(now, permits, Patience::Until(now)));
-        booked.map_err(|why| refused(permits, why))
+        booked.map_err(|why| TryAcquireError::of(permits, why))
     }
 
     fn close(&self) {
@@ -91,18 +91,7 @@ impl<F: Face> Turns for F {
 fn try_any(engine: &impl Engine, permits: u32, now: u64) -> Result<(), TryAcquireError> {
     match engine.book(Ask::new(now, permits, Patience::Until(now))) {
         Ok(_) => Ok(()),
-        Err(why) => Err(refused(permits, why)),
-    }
-}
-
-fn refused(requested: u32, why: Refusal) -> TryAcquireError {
-    match why {
-        Refusal::Late(turn) => TryAcquireError::Limited(Limited::new(requested, turn)),
-        Refusal::ExceedsBurst { burst } => TryAcquireError::ExceedsBurst { requested, burst },
-        Refusal::Closed => TryAcquireError::Closed,
-        Refusal::NoRoom | Refusal::QueueFull { .. } => {
-            unreachable!("what can be had now has room")
-        }
+        Err(why) => Err(TryAcquireError::of(permits, why)),
     }
 }
 

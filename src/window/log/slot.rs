@@ -97,6 +97,7 @@ impl Slot {
         if word.end() != end {
             return Err(word.end());
         }
+        // Relaxed: as above; whoever changed the word meanwhile is found by the exchange.
         self.0
             .compare_exchange(word.0, later | SEALED, Ordering::Relaxed, Ordering::Relaxed)
             .map(|_| ())
