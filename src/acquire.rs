@@ -1,14 +1,15 @@
 //! The future that awaits permits: it books, sleeps, and gives back when dropped.
 
 use crate::error::AcquireError;
+use crate::handle::Handle;
 use crate::limiter::Limiter;
 use crate::line::{Outlook, Patience, Refusal};
 use crate::observe;
 use crate::sleep::{Look, Sleeper};
+use crate::threads;
 use crate::time::nanos;
 use crate::turns::Turns;
 use pin_project_lite::pin_project;
-use std::ops::Deref;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -112,33 +113,15 @@ pin_project! {
     }
 }
 
-#[derive(Debug)]
-enum Handle<'a, L> {
-    Borrowed(&'a L),
-    Owned(Arc<L>),
-}
-
-impl<L> Deref for Handle<'_, L> {
-    type Target = L;
-
-    #[inline]
-    fn deref(&self) -> &L {
-        match self {
-            Self::Borrowed(limiter) => limiter,
-            Self::Owned(limiter) => limiter,
-        }
-    }
-}
-
 #[expect(private_bounds, reason = "only this crate's limiters can be awaited by it")]
 impl<'a, L: Turns> Acquire<'a, L> {
     #[inline]
     pub(crate) fn borrowed(limiter: &'a L, permits: u32) -> Self {
-        Self::new(Handle::Borrowed(limiter), permits)
+        Self::new(limiter.into(), permits)
     }
 
     #[inline]
-    fn new(limiter: Handle<'a, L>, permits: u32) -> Self {
+    pub(crate) fn new(limiter: Handle<'a, L>, permits: u32) -> Self {
         let (within, before) = (UNBOUNDED, UNBOUNDED);
         let request = Request { limiter, permits, within, before, served: false };
         Self { stage: Stage::Fresh { request } }
@@ -167,12 +150,53 @@ impl<'a, L: Turns> Acquire<'a, L> {
         }
         self
     }
+
+    /// Waits by blocking this thread, which needs no runtime: for threads of their own and for
+    /// [`spawn_blocking`](tokio::task::spawn_blocking). The turns of threads and of tasks are on the
+    /// same line, in the order in which they were booked.
+    ///
+    /// It parks the thread until its turn comes or the settings change. `tokio::time::advance`
+    /// wakes no thread: with a paused clock it looks again after as much real time as it was to wait.
+    ///
+    /// # Errors
+    ///
+    /// As if it was awaited.
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do: in a task, or
+    /// within `block_on`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paceline::{AcquireError, Limiter, Rate};
+    /// # use std::time::Duration;
+    /// let limiter = Limiter::new(Rate::per_second(1000), 1);
+    /// limiter.blocking_acquire()?;
+    /// let waited = limiter.acquire().within(Duration::from_secs(1)).blocking()?;
+    /// assert!(waited <= Duration::from_secs(1));
+    /// # Ok::<(), AcquireError>(())
+    /// ```
+    #[track_caller]
+    pub fn blocking(self) -> Result<Duration, AcquireError> {
+        threads::assert_may_block();
+        let mut stage = pin!(self.stage);
+        let StageProjection::Fresh { request } = stage.as_mut().project() else {
+            unreachable!("one that was polled is pinned, and can't be moved here")
+        };
+        let outcome = match request.limiter.take_at_once(request.permits, request.before) {
+            Ok(()) => return Ok(Duration::ZERO),
+            Err(now) => stage.as_mut().book(now),
+        };
+        outcome.unwrap_or_else(|| stage.block())
+    }
 }
 
 #[expect(private_bounds, reason = "only this crate's limiters can be awaited by it")]
 impl<L: Turns> Acquire<'static, L> {
     pub(crate) fn owned(limiter: Arc<L>, permits: u32) -> Self {
-        Self::new(Handle::Owned(limiter), permits)
+        Self::new(limiter.into(), permits)
     }
 }
 
@@ -271,6 +295,13 @@ impl<L: Turns> Stage<'_, L> {
             _ => panic!("`Acquire` polled after completion"),
         }
     }
+
+    fn block(self: Pin<&mut Self>) -> Result<Duration, AcquireError> {
+        match self.project() {
+            StageProjection::Waiting { waiting } => waiting.block(),
+            _ => unreachable!("it has booked"),
+        }
+    }
 }
 
 impl<L: Turns> Future for Waiting<'_, L> {
@@ -285,16 +316,36 @@ impl<L: Turns> Future for Waiting<'_, L> {
         }
         let Some(sleeper) = this.sleeper.as_pin_mut() else { unreachable!("made above") };
         let (terms, held) = (*this.terms, this.booking);
-        let waiters = limiter.waiters();
-        let outcome = ready!(sleeper.poll(cx, waiters, |now| look(limiter, terms, held, now)));
-        if let Err(error) = &outcome {
-            observe::wait_refused(error);
-            if let Some(booking) = held.take() {
-                limiter.give_back(waiters.time.now(), &booking);
-            }
-        }
-        Poll::Ready(outcome)
+        let look = |now| look(limiter, terms, held, now);
+        let outcome = ready!(sleeper.poll(cx, limiter.waiters(), look));
+        Poll::Ready(ended(limiter, held, outcome))
     }
+}
+
+impl<L: Turns> Waiting<'_, L> {
+    /// As the future, on this thread.
+    fn block(self: Pin<&mut Self>) -> Result<Duration, AcquireError> {
+        let this = self.project();
+        let limiter: &L = this.limiter;
+        let (terms, held) = (*this.terms, this.booking);
+        let outcome = threads::park(limiter.waiters(), |now| look(limiter, terms, held, now));
+        ended(limiter, held, outcome)
+    }
+}
+
+/// What is held still when the wait has ended goes back.
+fn ended<L: Turns>(
+    limiter: &L,
+    held: &mut Option<L::Booking>,
+    outcome: Result<Duration, AcquireError>,
+) -> Result<Duration, AcquireError> {
+    if let Err(error) = &outcome {
+        observe::wait_refused(error);
+        if let Some(booking) = held.take() {
+            limiter.give_back(limiter.waiters().time.now(), &booking);
+        }
+    }
+    outcome
 }
 
 /// What one who waits finds at `now`. If its turn has come, the permits are used.

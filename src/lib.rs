@@ -102,6 +102,7 @@ mod breaker;
 mod builder;
 mod concurrency;
 mod error;
+mod handle;
 mod leaky;
 mod limiter;
 mod line;
@@ -116,6 +117,7 @@ pub mod smooth;
 mod sometimes;
 mod striped;
 mod sync;
+mod threads;
 mod time;
 mod turns;
 mod verbs;
@@ -133,6 +135,7 @@ pub use concurrency::{Concurrency, Place};
 pub use error::{
     AcquireError, BuildError, Limited, RangeError, RateError, ReserveError, TryAcquireError,
 };
+pub use handle::Handle;
 pub use leaky::{LeakyBucket, LeakyBucketBuilder};
 pub use limiter::Limiter;
 pub use rate::Rate;

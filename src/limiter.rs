@@ -2,7 +2,7 @@
 
 use crate::acquire::Acquire;
 use crate::builder::{Builder, USUAL_SLACK};
-use crate::error::{Limited, RangeError, ReserveError, TryAcquireError};
+use crate::error::{AcquireError, Limited, RangeError, ReserveError, TryAcquireError};
 use crate::line::{Ask, Booking, Bounds, Line, Outlook, Patience, Refusal, Settings, Verdict};
 use crate::observe;
 use crate::rate::Rate;
@@ -219,6 +219,36 @@ impl Limiter {
         Acquire::owned(self, n)
     }
 
+    /// Waits for a permit by blocking this thread; says how long that took. It needs no runtime.
+    /// See [`Acquire::blocking`](crate::Acquire::blocking).
+    ///
+    /// # Errors
+    ///
+    /// As for [`acquire`](Self::acquire).
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    pub fn blocking_acquire(&self) -> Result<Duration, AcquireError> {
+        self.blocking_acquire_many(1)
+    }
+
+    /// Waits for `n` permits by blocking this thread. See [`blocking_acquire`](Self::blocking_acquire);
+    /// with a bound, it is `acquire_many(n).within(wait).blocking()`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`acquire`](Self::acquire).
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    pub fn blocking_acquire_many(&self, n: u32) -> Result<Duration, AcquireError> {
+        self.acquire_many(n).blocking()
+    }
+
     /// Books a permit, to be used when its turn comes.
     ///
     /// # Errors
@@ -415,7 +445,7 @@ impl Limiter {
     }
 
     /// Closes the limiter for good: every request is refused, and all who wait are let go with
-    /// [`AcquireError::Closed`](crate::AcquireError::Closed).
+    /// [`AcquireError::Closed`].
     pub fn close(&self) {
         self.line.close();
         observe::closed();

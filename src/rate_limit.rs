@@ -4,6 +4,7 @@ use crate::acquire::Acquire;
 use crate::error::{AcquireError, TryAcquireError};
 use crate::turns::Turns;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -24,7 +25,8 @@ use tokio::time::Instant;
 ///     Ok(())
 /// }
 /// ```
-pub trait RateLimit: Send + Sync + sealed::Sealed {
+#[expect(private_bounds, reason = "it is implemented for the limiters of this crate alone")]
+pub trait RateLimit: Turns {
     /// The future of [`acquire`](Self::acquire): an [`Acquire`].
     type Acquire<'a>: Future<Output = Result<Duration, AcquireError>> + Send
     where
@@ -61,6 +63,55 @@ pub trait RateLimit: Send + Sync + sealed::Sealed {
     /// As [`acquire_many`](Self::acquire_many); refused at once, and nothing taken, if it can't be
     /// served before `deadline`.
     fn acquire_many_before(&self, n: u32, deadline: Instant) -> Self::Acquire<'_>;
+
+    /// As [`acquire_many`](Self::acquire_many), with a future that owns the limiter and so is
+    /// `'static`.
+    fn acquire_many_owned(self: Arc<Self>, n: u32) -> Self::Acquire<'static>
+    where
+        Self: 'static;
+
+    /// Waits for a permit by blocking this thread. See [`Acquire::blocking`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`acquire`](Self::acquire).
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    fn blocking_acquire(&self) -> Result<Duration, AcquireError> {
+        self.blocking_acquire_many(1)
+    }
+
+    /// Waits for `n` permits by blocking this thread. See [`Acquire::blocking`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`acquire_many`](Self::acquire_many).
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    fn blocking_acquire_many(&self, n: u32) -> Result<Duration, AcquireError>;
+
+    /// Waits for `n` permits by blocking this thread; refused at once, and nothing taken, if they can't
+    /// be had within `wait`. See [`Acquire::blocking`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`acquire_many_within`](Self::acquire_many_within).
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    fn blocking_acquire_many_within(
+        &self,
+        n: u32,
+        wait: Duration,
+    ) -> Result<Duration, AcquireError>;
 
     /// Closes the limiter for good: every request is refused, and all who wait are let go.
     fn close(&self);
@@ -106,6 +157,34 @@ pub trait DynRateLimit: Send + Sync {
     /// As [`RateLimit::acquire_many_before`].
     fn acquire_many_before(&self, n: u32, deadline: Instant) -> BoxAcquire<'_>;
 
+    /// As [`RateLimit::blocking_acquire`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`RateLimit::acquire`].
+    #[track_caller]
+    fn blocking_acquire(&self) -> Result<Duration, AcquireError>;
+
+    /// As [`RateLimit::blocking_acquire_many`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`RateLimit::acquire_many`].
+    #[track_caller]
+    fn blocking_acquire_many(&self, n: u32) -> Result<Duration, AcquireError>;
+
+    /// As [`RateLimit::blocking_acquire_many_within`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`RateLimit::acquire_many_within`].
+    #[track_caller]
+    fn blocking_acquire_many_within(
+        &self,
+        n: u32,
+        wait: Duration,
+    ) -> Result<Duration, AcquireError>;
+
     /// As [`RateLimit::close`].
     fn close(&self);
 
@@ -115,11 +194,6 @@ pub trait DynRateLimit: Send + Sync {
 
 /// The future of a [`DynRateLimit`]. Dropped before it completed, it gives its permits back.
 pub type BoxAcquire<'a> = Pin<Box<dyn Future<Output = Result<Duration, AcquireError>> + Send + 'a>>;
-
-mod sealed {
-    pub trait Sealed {}
-    impl<L: super::Turns> Sealed for L {}
-}
 
 impl<L: Turns> RateLimit for L {
     type Acquire<'a>
@@ -141,6 +215,25 @@ impl<L: Turns> RateLimit for L {
 
     fn acquire_many_before(&self, n: u32, deadline: Instant) -> Acquire<'_, L> {
         Acquire::borrowed(self, n).before(deadline)
+    }
+
+    fn acquire_many_owned(self: Arc<Self>, n: u32) -> Acquire<'static, L>
+    where
+        L: 'static,
+    {
+        Acquire::owned(self, n)
+    }
+
+    fn blocking_acquire_many(&self, n: u32) -> Result<Duration, AcquireError> {
+        Acquire::borrowed(self, n).blocking()
+    }
+
+    fn blocking_acquire_many_within(
+        &self,
+        n: u32,
+        wait: Duration,
+    ) -> Result<Duration, AcquireError> {
+        Acquire::borrowed(self, n).within(wait).blocking()
     }
 
     fn close(&self) {
@@ -175,6 +268,22 @@ impl<L: RateLimit> DynRateLimit for L {
 
     fn acquire_many_before(&self, n: u32, deadline: Instant) -> BoxAcquire<'_> {
         Box::pin(RateLimit::acquire_many_before(self, n, deadline))
+    }
+
+    fn blocking_acquire(&self) -> Result<Duration, AcquireError> {
+        RateLimit::blocking_acquire(self)
+    }
+
+    fn blocking_acquire_many(&self, n: u32) -> Result<Duration, AcquireError> {
+        RateLimit::blocking_acquire_many(self, n)
+    }
+
+    fn blocking_acquire_many_within(
+        &self,
+        n: u32,
+        wait: Duration,
+    ) -> Result<Duration, AcquireError> {
+        RateLimit::blocking_acquire_many_within(self, n, wait)
     }
 
     fn close(&self) {

@@ -86,6 +86,39 @@ macro_rules! verbs {
                 crate::Acquire::owned(self, n)
             }
 
+            /// Waits for a permit by blocking this thread; says how long that took. It needs no runtime.
+            /// See [`Acquire::blocking`](crate::Acquire::blocking).
+            ///
+            /// # Errors
+            ///
+            /// As for [`acquire`](Self::acquire).
+            ///
+            /// # Panics
+            ///
+            /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+            #[track_caller]
+            pub fn blocking_acquire(&self) -> Result<std::time::Duration, crate::AcquireError> {
+                self.blocking_acquire_many(1)
+            }
+
+            /// Waits for `n` permits by blocking this thread. See [`blocking_acquire`](Self::blocking_acquire);
+            /// with a bound, it is `acquire_many(n).within(wait).blocking()`.
+            ///
+            /// # Errors
+            ///
+            /// As for [`acquire`](Self::acquire).
+            ///
+            /// # Panics
+            ///
+            /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+            #[track_caller]
+            pub fn blocking_acquire_many(
+                &self,
+                n: u32,
+            ) -> Result<std::time::Duration, crate::AcquireError> {
+                self.acquire_many(n).blocking()
+            }
+
             /// Closes the limiter for good: every request is refused, and all who wait are let go
             /// with [`AcquireError::Closed`](crate::AcquireError::Closed).
             pub fn close(&self) {
