@@ -115,6 +115,8 @@ mod reservation;
 mod sleep;
 pub mod smooth;
 mod sometimes;
+#[cfg(feature = "stream")]
+pub mod stream;
 mod striped;
 mod sync;
 mod threads;
