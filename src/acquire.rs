@@ -189,7 +189,7 @@ impl<'a, L: Turns> Acquire<'a, L> {
             Ok(()) => return Ok(Duration::ZERO),
             Err(now) => stage.as_mut().book(now),
         };
-        outcome.unwrap_or_else(|| stage.block())
+        outcome.unwrap_or_else(|| stage.block()).map(Granted::waited)
     }
 }
 
@@ -226,12 +226,48 @@ impl<L: Turns> Future for Acquire<'_, L> {
             };
             if let Some(outcome) = stage.as_mut().book(now) {
                 let _ = spend_budget(cx);
-                return Poll::Ready(outcome);
+                return Poll::Ready(outcome.map(Granted::waited));
             }
         }
         let outcome = ready!(stage.as_mut().poll_waiting(cx));
         stage.set(Stage::Finished);
-        Poll::Ready(outcome)
+        Poll::Ready(outcome.map(Granted::waited))
+    }
+}
+
+type Outcome<L> = Result<Granted<<L as Turns>::Booking>, AcquireError>;
+
+/// What was waited for: how long that took, and the turn, which has come.
+struct Granted<B> {
+    waited: Duration,
+    #[cfg_attr(not(feature = "io"), expect(dead_code, reason = "used for good"))]
+    booking: B,
+}
+
+impl<B> Granted<B> {
+    fn waited(self) -> Duration {
+        self.waited
+    }
+}
+
+#[cfg(feature = "io")]
+#[expect(private_bounds, reason = "only this crate's limiters can be awaited by it")]
+impl<L: Turns> Acquire<'_, L> {
+    /// As the future, with what was booked: for who may not use all of it, and gives the rest back.
+    pub(crate) fn poll_booking(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<L::Booking, AcquireError>> {
+        let mut stage = self.project().stage;
+        if let StageProjection::Fresh { request } = stage.as_mut().project() {
+            let now = request.limiter.waiters().time.now();
+            if let Some(outcome) = stage.as_mut().book(now) {
+                return Poll::Ready(outcome.map(|granted| granted.booking));
+            }
+        }
+        let outcome = ready!(stage.as_mut().poll_waiting(cx));
+        stage.set(Stage::Finished);
+        Poll::Ready(outcome.map(|granted| granted.booking))
     }
 }
 
@@ -245,7 +281,7 @@ fn spend_budget(cx: &mut Context<'_>) -> Poll<()> {
 impl<L: Turns> Stage<'_, L> {
     /// From fresh to waiting; or to finished, and then with this outcome.
     #[cold]
-    fn book(mut self: Pin<&mut Self>, now: u64) -> Option<Result<Duration, AcquireError>> {
+    fn book(mut self: Pin<&mut Self>, now: u64) -> Option<Outcome<L>> {
         let StageReplaced::Fresh { request } = self.as_mut().project_replace(Stage::Finished)
         else {
             unreachable!("books once")
@@ -263,7 +299,9 @@ impl<L: Turns> Stage<'_, L> {
             Ok(booking) if limiter.is_immediate(&booking) && until < now && permits > 0 => {
                 Err(terms.too_late(permits, Some(now)))
             }
-            Ok(booking) if limiter.is_immediate(&booking) => Ok(Duration::ZERO),
+            Ok(booking) if limiter.is_immediate(&booking) => {
+                Ok(Granted { waited: Duration::ZERO, booking })
+            }
             Ok(booking) => {
                 observe::wait_began(permits);
                 let booking = Some(booking);
@@ -286,17 +324,14 @@ impl<L: Turns> Stage<'_, L> {
     /// # Panics
     ///
     /// If it is finished.
-    fn poll_waiting(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Duration, AcquireError>> {
+    fn poll_waiting(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome<L>> {
         match self.project() {
             StageProjection::Waiting { waiting } => waiting.poll(cx),
             _ => panic!("`Acquire` polled after completion"),
         }
     }
 
-    fn block(self: Pin<&mut Self>) -> Result<Duration, AcquireError> {
+    fn block(self: Pin<&mut Self>) -> Outcome<L> {
         match self.project() {
             StageProjection::Waiting { waiting } => waiting.block(),
             _ => unreachable!("it has booked"),
@@ -305,7 +340,7 @@ impl<L: Turns> Stage<'_, L> {
 }
 
 impl<L: Turns> Future for Waiting<'_, L> {
-    type Output = Result<Duration, AcquireError>;
+    type Output = Outcome<L>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
@@ -324,7 +359,7 @@ impl<L: Turns> Future for Waiting<'_, L> {
 
 impl<L: Turns> Waiting<'_, L> {
     /// As the future, on this thread.
-    fn block(self: Pin<&mut Self>) -> Result<Duration, AcquireError> {
+    fn block(self: Pin<&mut Self>) -> Outcome<L> {
         let this = self.project();
         let limiter: &L = this.limiter;
         let (terms, held) = (*this.terms, this.booking);
@@ -334,11 +369,7 @@ impl<L: Turns> Waiting<'_, L> {
 }
 
 /// What is held still when the wait has ended goes back.
-fn ended<L: Turns>(
-    limiter: &L,
-    held: &mut Option<L::Booking>,
-    outcome: Result<Duration, AcquireError>,
-) -> Result<Duration, AcquireError> {
+fn ended<L: Turns>(limiter: &L, held: &mut Option<L::Booking>, outcome: Outcome<L>) -> Outcome<L> {
     if let Err(error) = &outcome {
         observe::wait_refused(error);
         if let Some(booking) = held.take() {
@@ -354,7 +385,7 @@ fn look<L: Turns>(
     terms: Terms,
     held: &mut Option<L::Booking>,
     now: u64,
-) -> Look<Result<Duration, AcquireError>> {
+) -> Look<Outcome<L>> {
     let Some(booking) = held else { unreachable!("it waits for something") };
     let permits = limiter.permits_of(booking);
     match limiter.look(now, booking) {
@@ -382,9 +413,9 @@ fn look<L: Turns>(
                 }
             }
             let waited = Duration::from_nanos(now.saturating_sub(terms.began));
-            *held = None;
+            let Some(booking) = held.take() else { unreachable!("booked above") };
             observe::wait_ended(permits, waited);
-            Look::Done(Ok(waited))
+            Look::Done(Ok(Granted { waited, booking }))
         }
     }
 }

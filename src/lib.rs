@@ -103,6 +103,8 @@ mod builder;
 mod concurrency;
 mod error;
 mod handle;
+#[cfg(feature = "io")]
+pub mod io;
 mod leaky;
 mod limiter;
 mod line;

@@ -55,6 +55,16 @@ pub(crate) struct Line {
     slack: Slack,
 }
 
+/// What a line mints, keeps, and has at its end.
+#[cfg(feature = "io")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Supply {
+    pub(crate) rate: Rate,
+    pub(crate) burst: u32,
+    /// Not counting holes.
+    pub(crate) stored: u32,
+}
+
 /// What a line is made of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
@@ -397,6 +407,12 @@ impl Line {
         self.holes.sweep(alive_from, 2);
     }
 
+    /// Makes free again what was booked beyond the first `used` tokens.
+    #[cfg(feature = "io")]
+    pub(crate) fn give_back_beyond(&self, now: u64, booking: &Booking, used: u32) {
+        self.give_back(now, &booking.beyond(self.token.times(used)));
+    }
+
     /// Moves the end of the line back over `piece`, if it is the last one.
     fn move_back(&self, piece: Interval) -> bool {
         self.state.update(|view| {
@@ -588,6 +604,17 @@ impl Line {
 
     pub(crate) fn burst(&self) -> u32 {
         self.state.view().config.capacity.in_tokens(self.token)
+    }
+
+    /// What there is for who may ask for more or less.
+    #[cfg(feature = "io")]
+    pub(crate) fn supply(&self, now: u64) -> Supply {
+        let View { spent, config, .. } = self.state.view();
+        let tail = Tail::at(now, &config, spent, 0);
+        let stored = tail.reach.beyond(tail.start).min(u128::from(config.capacity.0));
+        #[expect(clippy::cast_possible_truncation, reason = "at most the capacity")]
+        let stored = Grains(stored as u64).in_tokens(self.token);
+        Supply { rate: config.rate, burst: config.capacity.in_tokens(self.token), stored }
     }
 
     /// How many tokens a booking is.
