@@ -332,7 +332,7 @@ async fn a_refusal_is_an_io_error_that_says_why() {
     writer.write_all(&[0; 10]).await.unwrap();
     let ((), refused) = tokio::join!(
         async {
-            sleep(SECOND).await;
+            sleep(SECOND / 2).await;
             limiter.close();
         },
         writer.write(&[0; 10]),

@@ -26,8 +26,8 @@ pub trait ReadRateLimitExt: AsyncRead + Sized {
     /// # async fn main() -> std::io::Result<()> {
     /// let limiter = Limiter::new(Rate::per_second(1000), 500);
     /// let began = Instant::now();
-    /// let mut download = tokio::io::repeat(7).take(1500).rate_limit_reads(&limiter);
-    /// download.read_to_end(&mut Vec::new()).await?;
+    /// let mut download = tokio::io::repeat(7).rate_limit_reads(&limiter);
+    /// download.read_exact(&mut [0; 1500]).await?;
     /// assert_eq!(began.elapsed(), Duration::from_secs(1));
     /// # Ok(())
     /// # }
