@@ -107,6 +107,7 @@ pin_project! {
                 let limiter: &L = this.limiter;
                 limiter.give_back(limiter.waiters().time.now(), &booking);
                 observe::wait_cancelled(|| limiter.permits_of(&booking));
+                limiter.cancelled();
             }
             this.limiter.waiters().queue.leave();
         }
@@ -303,6 +304,7 @@ impl<L: Turns> Stage<'_, L> {
                 Ok(Granted { waited: Duration::ZERO, booking })
             }
             Ok(booking) => {
+                waiters.queue.stay();
                 observe::wait_began(permits);
                 let booking = Some(booking);
                 self.set(Stage::Waiting {
@@ -316,7 +318,11 @@ impl<L: Turns> Stage<'_, L> {
             Err(refusal) => Err(terms.refused(permits, now, refusal)),
         };
         if may_wait {
-            limiter.waiters().queue.leave();
+            waiters.queue.pass();
+        }
+        match &outcome {
+            Ok(Granted { waited, .. }) => limiter.served(*waited),
+            Err(error) => limiter.refused(error),
         }
         Some(outcome)
     }
@@ -372,6 +378,7 @@ impl<L: Turns> Waiting<'_, L> {
 fn ended<L: Turns>(limiter: &L, held: &mut Option<L::Booking>, outcome: Outcome<L>) -> Outcome<L> {
     if let Err(error) = &outcome {
         observe::wait_refused(error);
+        limiter.refused(error);
         if let Some(booking) = held.take() {
             limiter.give_back(limiter.waiters().time.now(), &booking);
         }
@@ -415,6 +422,7 @@ fn look<L: Turns>(
             let waited = Duration::from_nanos(now.saturating_sub(terms.began));
             let Some(booking) = held.take() else { unreachable!("booked above") };
             observe::wait_ended(permits, waited);
+            limiter.served(waited);
             Look::Done(Ok(Granted { waited, booking }))
         }
     }

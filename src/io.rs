@@ -7,10 +7,9 @@
 //! * The limiter's rate is in bytes per second, and its burst is the most that goes through at once:
 //!   some milliseconds' worth is a good choice, and 5 ms of it are forgiven to late timers anyway
 //!   ([`Builder::slack`](crate::Builder::slack)).
-//! * What is larger than the burst is split. Where nobody waits, all that is stored passes in one go. Who
-//!   has to wait gets what is minted in a millisecond (at a low rate 1 KiB, or what is minted in a tenth
-//!   of a second if that is less), so that nobody holds up the others; who wants less than that in one
-//!   go gets less than the others.
+//! * What is larger than the burst is split. In one go passes what is minted in a millisecond, so that
+//!   nobody holds up the others; at a low rate 4 KiB, unless even that takes longer than a tenth of a
+//!   second. Who wants less than that in one go gets less than the others.
 //! * Permits are taken first, and what was not read or written is given back at once: how much there is
 //!   to read is known only afterwards, and bytes that were read before they may pass would have to
 //!   lie somewhere. So each byte has passed with a permit that was minted and had not overflowed, and a

@@ -108,6 +108,8 @@ pub mod io;
 mod leaky;
 mod limiter;
 mod line;
+#[cfg(feature = "metrics")]
+mod metered;
 mod observe;
 mod queue;
 mod rate;
@@ -117,6 +119,7 @@ mod reservation;
 mod sleep;
 pub mod smooth;
 mod sometimes;
+mod stats;
 #[cfg(feature = "stream")]
 pub mod stream;
 mod striped;
@@ -142,10 +145,13 @@ pub use error::{
 pub use handle::Handle;
 pub use leaky::{LeakyBucket, LeakyBucketBuilder};
 pub use limiter::Limiter;
+#[cfg(feature = "metrics")]
+pub use metered::Metered;
 pub use rate::Rate;
 pub use rate_limit::{BoxAcquire, DynRateLimit, RateLimit};
 pub use refill::Refill;
 pub use reservation::Reservation;
 pub use sometimes::Sometimes;
+pub use stats::Stats;
 pub use striped::Striped;
 pub use time::Clock;

@@ -7,6 +7,7 @@ use crate::line::{Ask, Booking, Bounds, Line, Outlook, Patience, Refusal, Settin
 use crate::observe;
 use crate::rate::Rate;
 use crate::reservation::Reservation;
+use crate::stats::Stats;
 use crate::time::nanos;
 use crate::turns::{Turns, Waiters};
 use std::fmt;
@@ -484,6 +485,21 @@ impl Limiter {
         self.line.tokens(self.waiters.time.nanos(now))
     }
 
+    /// What there is to see of it now. It is computed of the state: what nobody asks costs nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paceline::{Limiter, Rate};
+    /// let limiter = Limiter::new(Rate::per_second(100), 10);
+    /// let stats = limiter.stats();
+    /// assert_eq!((stats.tokens, stats.waiters, stats.holes), (10.0, 0, 0));
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        Stats::of(self)
+    }
+
     pub(crate) fn line(&self) -> &Line {
         &self.line
     }
@@ -567,6 +583,14 @@ impl Turns for Limiter {
 
     fn give_back(&self, now: u64, booking: &Booking) {
         self.line.give_back(now, booking);
+    }
+
+    fn free(&self, now: u64) -> f64 {
+        self.line.tokens(now)
+    }
+
+    fn holes(&self, now: u64) -> usize {
+        self.line.holes(now)
     }
 }
 

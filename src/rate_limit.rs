@@ -2,6 +2,7 @@
 
 use crate::acquire::Acquire;
 use crate::error::{AcquireError, TryAcquireError};
+use crate::stats::Stats;
 use crate::turns::Turns;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -118,6 +119,9 @@ pub trait RateLimit: Turns {
 
     /// Whether the limiter is closed.
     fn is_closed(&self) -> bool;
+
+    /// What there is to see of it now. It is computed of the state: what nobody asks costs nothing.
+    fn stats(&self) -> Stats;
 }
 
 /// [`RateLimit`] for `dyn`: its futures are boxed.
@@ -190,6 +194,9 @@ pub trait DynRateLimit: Send + Sync {
 
     /// As [`RateLimit::is_closed`].
     fn is_closed(&self) -> bool;
+
+    /// As [`RateLimit::stats`].
+    fn stats(&self) -> Stats;
 }
 
 /// The future of a [`DynRateLimit`]. Dropped before it completed, it gives its permits back.
@@ -243,6 +250,10 @@ impl<L: Turns> RateLimit for L {
     fn is_closed(&self) -> bool {
         Turns::is_closed(self)
     }
+
+    fn stats(&self) -> Stats {
+        Stats::of(self)
+    }
 }
 
 impl<L: RateLimit> DynRateLimit for L {
@@ -292,5 +303,9 @@ impl<L: RateLimit> DynRateLimit for L {
 
     fn is_closed(&self) -> bool {
         RateLimit::is_closed(self)
+    }
+
+    fn stats(&self) -> Stats {
+        RateLimit::stats(self)
     }
 }

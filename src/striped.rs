@@ -305,7 +305,7 @@ impl Striped {
     /// The permits that are free now. See [`Limiter::tokens`].
     #[must_use]
     pub fn tokens(&self) -> f64 {
-        self.limiter.tokens() + f64::from(self.pool.tokens())
+        self.free(self.limiter.now())
     }
 }
 
@@ -415,6 +415,14 @@ impl Turns for Striped {
 
     fn give_back(&self, now: u64, booking: &Booking) {
         self.limiter.give_back(now, booking);
+    }
+
+    fn free(&self, now: u64) -> f64 {
+        self.limiter.free(now) + f64::from(self.pool.tokens())
+    }
+
+    fn holes(&self, now: u64) -> usize {
+        self.limiter.holes(now)
     }
 }
 

@@ -3,8 +3,8 @@
 
 /// Gives a type that is `Turns` the methods that all limiters have.
 macro_rules! verbs {
-    ($limiter:ty) => {
-        impl $limiter {
+    ({ $($generics:tt)* } $limiter:ty) => {
+        impl $($generics)* $limiter {
             /// Takes a permit if there is one now.
             ///
             /// # Errors
@@ -132,6 +132,9 @@ macro_rules! verbs {
             }
         }
     };
+    ($limiter:ty) => {
+        crate::verbs::verbs!({} $limiter);
+    };
 }
 
 /// Makes a type `Turns` by those of the `Limiter` in its field `limiter`.
@@ -205,6 +208,14 @@ macro_rules! turns_of_its_limiter {
 
             fn give_back(&self, now: u64, booking: &Self::Booking) {
                 self.limiter.give_back(now, booking);
+            }
+
+            fn free(&self, now: u64) -> f64 {
+                self.limiter.free(now)
+            }
+
+            fn holes(&self, now: u64) -> usize {
+                self.limiter.holes(now)
             }
         }
     };

@@ -4,13 +4,15 @@ use crate::acquire::Acquire;
 use crate::error::AcquireError;
 use crate::handle::Handle;
 use crate::limiter::Limiter;
-use crate::line::{Booking, Line, Supply};
+use crate::line::{Booking, Line, Patience};
+use crate::rate::Rate;
 use crate::rate_limit::RateLimit;
 use crate::turns::Turns;
 use crate::window::FixedWindow;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 /// The limiters that can count bytes: those on the token line, which take back what was not read or
 /// written.
@@ -26,6 +28,13 @@ pub(crate) trait OnLine: Turns<Booking = Booking> {
 impl OnLine for Limiter {
     fn line(&self) -> &Line {
         self.line()
+    }
+}
+
+#[cfg(feature = "metrics")]
+impl<L: ByteLimit> OnLine for crate::Metered<L> {
+    fn line(&self) -> &Line {
+        OnLine::line(self.get_ref())
     }
 }
 
@@ -69,22 +78,36 @@ impl<'a, L: ByteLimit> Meter<'a, L> {
         loop {
             if self.turn.is_none() {
                 let now = self.limiter.waiters().time.now();
-                self.bytes = in_one_go(most, self.limiter.line().supply(now));
+                self.bytes = self.in_one_go(most, now);
+                if let Ok(booking) = self.limiter.book(now, self.bytes, Patience::Until(now)) {
+                    self.limiter.served(Duration::ZERO);
+                    return Poll::Ready(Ok(self.pass(booking)));
+                }
                 self.turn.set(Some(Acquire::new(self.limiter.clone(), self.bytes)));
             }
             let Some(turn) = self.turn.as_mut().as_pin_mut() else { unreachable!("set above") };
             let outcome = ready!(turn.poll_booking(cx));
             self.turn.set(None);
             match outcome {
-                Ok(booking) => {
-                    let bytes = self.bytes as usize;
-                    return Poll::Ready(Ok(Pass { booking, bytes }));
-                }
+                Ok(booking) => return Poll::Ready(Ok(self.pass(booking))),
                 // The burst was lowered meanwhile.
                 Err(AcquireError::ExceedsBurst { burst: 1.., .. }) => {}
                 Err(error) => return Poll::Ready(Err(into_io(error))),
             }
         }
+    }
+
+    fn pass(&self, booking: Booking) -> Pass {
+        Pass { booking, bytes: self.bytes as usize }
+    }
+
+    /// How many of the bytes that are wanted pass in one go.
+    fn in_one_go(&self, wanted: usize, now: u64) -> u32 {
+        let line = self.limiter.line();
+        let (rate, burst) = line.rate_and_burst();
+        let even = || even(rate, || line.stored(now)).min(burst).max(1);
+        let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
+        if rate.is_unlimited() { wanted } else { wanted.min(even()) }
     }
 
     /// Gives back what was not used of `pass`.
@@ -103,25 +126,19 @@ impl<'a, L: ByteLimit> Meter<'a, L> {
     }
 }
 
-/// Where this many bytes take longer than a millisecond, as many pass in one go, if that takes no longer
-/// than a tenth of a second.
-const HANDY: u128 = 1024;
+/// A page: what is less is hardly worth a call of the system, or a packet.
+const HANDY: u32 = 4096;
 
-/// How many of the bytes that are wanted pass in one go. At least one, also where none may pass: then
-/// the limiter says so.
-///
-/// What is stored passes at once, since nobody waits then. Else it is so little that nobody holds up
-/// the others for long, and so much that it is worth a timer.
-fn in_one_go(wanted: usize, supply: Supply) -> u32 {
-    let Supply { rate, burst, stored } = supply;
-    let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
-    if rate.is_unlimited() {
-        return wanted;
-    }
-    let minted_in = |time: u128| u128::from(rate.tokens) * time / u128::from(rate.period);
-    let even = minted_in(1_000_000).max(minted_in(100_000_000).min(HANDY));
-    let even = u32::try_from(even).unwrap_or(u32::MAX);
-    wanted.min(even.max(stored)).min(burst).max(1)
+/// How many bytes pass in one go: what the rate mints in a millisecond, which is as often as a timer
+/// can wake somebody. At a low rate it is a page, but no more than is stored or is minted in a tenth
+/// of a second.
+fn even(rate: Rate, stored: impl FnOnce() -> u32) -> u32 {
+    let minted_in = |time: u64| {
+        let minted = u128::from(rate.tokens) * u128::from(time) / u128::from(rate.period);
+        u32::try_from(minted).unwrap_or(u32::MAX)
+    };
+    let even = minted_in(1_000_000);
+    if even >= HANDY { even } else { even.max(HANDY.min(minted_in(100_000_000).max(stored()))) }
 }
 
 fn into_io(error: AcquireError) -> io::Error {
@@ -142,35 +159,23 @@ impl<L: ByteLimit> std::fmt::Debug for Meter<'_, L> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rate::Rate;
 
-    fn of(rate: Rate, burst: u32, stored: u32, wanted: usize) -> u32 {
-        in_one_go(wanted, Supply { rate, burst, stored })
+    #[test]
+    fn a_millisecond_of_the_rate_passes_in_one_go() {
+        let of = |rate| even(Rate::per_second(rate), || 1_000_000);
+        assert_eq!([16 << 20, 1 << 30, 5_000_000].map(of), [16_777, 1_073_741, 5000]);
+        assert_eq!(of(1_000_000_000_000), 1_000_000_000);
+        let long = Rate::new(u64::MAX, Duration::from_nanos(u64::MAX)).unwrap();
+        assert_eq!(even(long, || 0), 1_000_000);
     }
 
     #[test]
-    fn a_millisecond_of_the_rate_passes_in_one_go_or_what_is_stored() {
-        let rate = Rate::per_second(16 << 20);
-        assert_eq!(of(rate, 1 << 20, 0, 1 << 20), 16_777);
-        assert_eq!(of(rate, 1 << 20, 16_000, 1 << 20), 16_777);
-        assert_eq!(of(rate, 1 << 20, 20_000, 1 << 20), 20_000);
-        assert_eq!(of(rate, 1 << 20, 20_000, 100), 100);
-        assert_eq!(of(rate, 500, 0, 1 << 20), 500);
-    }
-
-    #[test]
-    fn at_a_low_rate_a_kibibyte_passes_in_one_go_or_a_tenth_of_a_second() {
-        let slow = |rate| of(Rate::per_second(rate), 1 << 20, 0, 1 << 20);
-        assert_eq!([1 << 20, 100_000, 10_240, 1000, 100].map(slow), [1048, 1024, 1024, 100, 10]);
-        assert_eq!(of(Rate::per_day(1), 1 << 20, 0, 1 << 20), 1);
-    }
-
-    #[test]
-    fn at_the_limits_of_the_limits_it_is_at_least_one() {
-        assert_eq!(of(Rate::UNLIMITED, 0, 0, 1 << 20), 1 << 20);
-        assert_eq!(of(Rate::per_second(1000), 0, 0, 1 << 20), 1);
-        assert_eq!(of(Rate::ZERO, 9, 0, 1 << 20), 1);
-        let fastest = Rate::per_second(1_000_000_000_000);
-        assert_eq!(of(fastest, u32::MAX, 0, usize::MAX), 1_000_000_000);
+    fn at_a_low_rate_a_page_passes_in_one_go_if_it_is_stored_or_soon_minted() {
+        let of = |rate, stored| even(Rate::per_second(rate), || stored);
+        assert_eq!(
+            [1 << 20, 40_960, 10_000, 99, 9, 0].map(|rate| of(rate, 0)),
+            [4096, 4096, 1000, 9, 0, 0]
+        );
+        assert_eq!([0, 50, 4096, 9999].map(|stored| of(99, stored)), [9, 50, 4096, 4096]);
     }
 }

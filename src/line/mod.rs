@@ -55,16 +55,6 @@ pub(crate) struct Line {
     slack: Slack,
 }
 
-/// What a line mints, keeps, and has at its end.
-#[cfg(feature = "io")]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Supply {
-    pub(crate) rate: Rate,
-    pub(crate) burst: u32,
-    /// Not counting holes.
-    pub(crate) stored: u32,
-}
-
 /// What a line is made of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
@@ -606,15 +596,29 @@ impl Line {
         self.state.view().config.capacity.in_tokens(self.token)
     }
 
-    /// What there is for who may ask for more or less.
+    /// How fast it mints, and how much it keeps.
     #[cfg(feature = "io")]
-    pub(crate) fn supply(&self, now: u64) -> Supply {
+    pub(crate) fn rate_and_burst(&self) -> (Rate, u32) {
+        let config = self.state.view().config;
+        (config.rate, config.capacity.in_tokens(self.token))
+    }
+
+    /// How many tokens can be had now at the end of the line.
+    #[cfg(feature = "io")]
+    pub(crate) fn stored(&self, now: u64) -> u32 {
         let View { spent, config, .. } = self.state.view();
         let tail = Tail::at(now, &config, spent, 0);
         let stored = tail.reach.beyond(tail.start).min(u128::from(config.capacity.0));
         #[expect(clippy::cast_possible_truncation, reason = "at most the capacity")]
-        let stored = Grains(stored as u64).in_tokens(self.token);
-        Supply { rate: config.rate, burst: config.capacity.in_tokens(self.token), stored }
+        Grains(stored as u64).in_tokens(self.token)
+    }
+
+    /// How many holes have not overflowed.
+    pub(crate) fn holes(&self, now: u64) -> usize {
+        if !self.holes.are_about() {
+            return 0;
+        }
+        self.holes.alive(self.alive_from(&self.state.view().config, now)).count()
     }
 
     /// How many tokens a booking is.
