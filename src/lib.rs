@@ -101,6 +101,8 @@ mod all;
 mod breaker;
 mod builder;
 mod concurrency;
+#[cfg(feature = "config")]
+pub mod config;
 mod error;
 mod handle;
 #[cfg(feature = "io")]
