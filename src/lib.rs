@@ -102,6 +102,8 @@ mod breaker;
 mod builder;
 mod concurrency;
 mod error;
+#[cfg(feature = "keyed")]
+pub mod keyed;
 mod leaky;
 mod limiter;
 mod line;
@@ -133,6 +135,8 @@ pub use concurrency::{Concurrency, Place};
 pub use error::{
     AcquireError, BuildError, Limited, RangeError, RateError, ReserveError, TryAcquireError,
 };
+#[cfg(feature = "keyed")]
+pub use keyed::Keyed;
 pub use leaky::{LeakyBucket, LeakyBucketBuilder};
 pub use limiter::Limiter;
 pub use rate::Rate;
