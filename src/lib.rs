@@ -107,6 +107,8 @@ mod error;
 mod handle;
 #[cfg(feature = "io")]
 pub mod io;
+#[cfg(feature = "keyed")]
+pub mod keyed;
 mod leaky;
 mod limiter;
 mod line;
@@ -145,6 +147,8 @@ pub use error::{
     AcquireError, BuildError, Limited, RangeError, RateError, ReserveError, TryAcquireError,
 };
 pub use handle::Handle;
+#[cfg(feature = "keyed")]
+pub use keyed::Keyed;
 pub use leaky::{LeakyBucket, LeakyBucketBuilder};
 pub use limiter::Limiter;
 #[cfg(feature = "metrics")]

@@ -190,3 +190,24 @@ fn the_panic_names_the_place_of_the_call() {
     let places: Vec<_> = places.iter().flatten().collect();
     assert!(places.iter().all(|file| file.ends_with("blocking.rs")), "{places:?}");
 }
+
+#[cfg(feature = "keyed")]
+#[test]
+fn a_key_has_its_turns_too() {
+    let keyed: paceline::Keyed<String> = paceline::Keyed::new(Rate::per_day(1), 1);
+    assert_eq!(keyed.blocking_acquire("alice"), Ok(Duration::ZERO));
+    assert_eq!(keyed.blocking_acquire_many("bob", 1), Ok(Duration::ZERO));
+    assert!(keyed.acquire("alice").within(Duration::from_secs(1)).blocking().is_err());
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| keyed.blocking_acquire("alice"));
+        while keyed.tokens("alice") > -0.5 {
+            thread::yield_now();
+        }
+        keyed.set_rate(Rate::per_second(1_000_000)).unwrap();
+        assert!(waiter.join().unwrap().is_ok());
+    });
+    runtime().block_on(async {
+        let blocks = AssertUnwindSafe(|| keyed.blocking_acquire("carol"));
+        assert!(catch_unwind(blocks).is_err());
+    });
+}
