@@ -236,30 +236,33 @@ where
         loop {
             let page = self.page(hash, when);
             let present = present(&page);
-            let Some((quota, word, spent, marked)) = present.with(hash, key, |slot| {
+            let slot = present.with(hash, key, |slot| {
                 let word = look_at(slot.word);
                 let free = !word.is_frozen() && !word.has_own();
                 let marked = free && mark_own(slot.word, word);
-                (self.quotas.get(slot.quota), word, slot.base.read(word), marked)
-            }) else {
-                let quota = self.quota_of(key);
-                let start = present.least_spent(hash, quota);
-                let start =
-                    start.max(self.line(quota).base(self.quotas.get(quota).at(when)).position());
-                match present.base(quota).write(start) {
-                    Some(word) => {
-                        self.insert(hash, key, quota, word, &page, when);
+                (slot.quota, word, slot.base.read(word), marked)
+            });
+            let (quota, spent, marked) = match slot {
+                Some((_, word, _, false)) if word.has_own() && !word.is_frozen() => {
+                    if let Some(own) = present.own(hash, key).filter(|own| own.enter()) {
+                        return own;
                     }
-                    None => self.replace(hash, &page, when, 0),
+                    (0, None, false)
                 }
-                continue;
+                Some((quota, _, spent, marked)) => (quota, Some(spent), marked),
+                None => {
+                    let quota = self.quota_of(key);
+                    let base = self.line(quota).base(self.quotas.get(quota).at(when));
+                    let start = base.position().max(present.least_spent(hash, quota));
+                    let word = present.base(quota).write(start).map(Word::with_own);
+                    let marked =
+                        word.is_some_and(|word| self.insert(hash, key, quota, word, &page, when));
+                    (quota, Some(start), marked)
+                }
             };
-            if marked {
-                if let Some(own) = present.add_own(key.to_owned(), quota.limiter(), spent) {
-                    return own;
-                }
-            } else if word.has_own() && !word.is_frozen() {
-                if let Some(own) = present.own(hash, key).filter(|own| own.enter()) {
+            if let Some(spent) = spent.filter(|_| marked) {
+                let template = self.quotas.get(quota).limiter();
+                if let Some(own) = present.add_own(key.to_owned(), template, spent) {
                     return own;
                 }
             }
@@ -340,7 +343,7 @@ where
     {
         let present = present(page);
         let recent = present.recent.load();
-        let length = recent.get().map_or(0, |recent| recent.length);
+        let length = recent.get().map_or(0, |recent| recent.length as usize);
         if is_sealed(&recent) || length >= present.room() {
             self.replace(hash, page, when, 0);
             return false;
@@ -355,6 +358,9 @@ where
         let added = present.add(&recent, Item::Key(entry, quota));
         if !added {
             self.leave_places(1);
+        } else if present.is_small() && !word.has_own() {
+            // It costs nothing to speak of to have the key where it is found soonest.
+            self.replace(hash, page, when, 0);
         }
         added
     }
