@@ -40,6 +40,6 @@ impl<K: Clone + Eq + Hash, S: BuildHasher> Deref for Hold<K, S> {
 
 impl<K: Clone + Eq + Hash, S: BuildHasher> Drop for Hold<K, S> {
     fn drop(&mut self) {
-        self.table.leave(self.hash, &self.own, self.now());
+        self.table.leave(self.hash, &self.own, When::Now);
     }
 }

@@ -44,7 +44,7 @@ impl Word {
     }
 
     #[inline]
-    fn is_marked(self) -> bool {
+    pub(crate) fn is_marked(self) -> bool {
         self.0 & (Self::FROZEN | Self::OWN) != 0
     }
 
@@ -208,6 +208,19 @@ impl Line {
         self.end_of_taking(now, tokens, version.is_closed(), &config, spent)
     }
 
+    /// Whether `ask` would be served of a line that is spent up to `spent`. Writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub(crate) fn ask_beyond(&self, ask: Ask, spent: Position) -> Result<(), Refusal> {
+        let (version, config) = self.state.config().read();
+        match self.answer(version.is_closed(), &config, spent, ask, || false) {
+            Answer::Refused(refusal) => Err(refusal),
+            _ => Ok(()),
+        }
+    }
+
     fn end_of_taking(
         &self,
         now: u64,
@@ -266,14 +279,18 @@ impl Line {
 
     /// A line of its own for a key, minted as this one, that goes on where the key's word was left.
     pub(crate) fn own_line(&self, spent: Position) -> Self {
-        let (_, config) = self.state.config().read();
-        Self {
+        let (version, config) = self.state.config().read();
+        let line = Self {
             state: State::new(config, spent.max(config.floor)),
             holes: Holes::new(),
             slack: Slack::new(self.slack.most()),
             has_keys: false,
             ..*self
+        };
+        if version.is_closed() {
+            line.close();
         }
+        line
     }
 
     /// Goes on as `other` does, with its clock and its capacity, if `follows` still holds.
@@ -293,11 +310,13 @@ impl Line {
     }
 
     /// What is spent of a line that nobody uses, if a word can hold all that is to know of it: nothing
-    /// that was given back is left, and nothing is booked ahead.
+    /// that was given back is left, nothing is booked ahead, and nobody has overslept of late, which
+    /// would be forgiven to who acquires next.
     pub(crate) fn spent_at_rest(&self, now: u64) -> Option<Position> {
         let view = self.state.view();
         self.holes.sweep(self.alive_from(&view.config, now), usize::MAX);
-        let at_rest = view.spent <= view.config.clock.read(now).minted && !self.holes.are_about();
+        let is_booked = view.spent > view.config.clock.read(now).minted;
+        let at_rest = !is_booked && !self.holes.are_about() && self.allowance(now) == 0;
         at_rest.then_some(view.spent)
     }
 
