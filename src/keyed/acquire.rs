@@ -133,24 +133,32 @@ where
     Q::Owned: Clone + Eq + Hash + Borrow<Q>,
     S: BuildHasher,
 {
-    /// What comes of it without a limiter for the key; nothing if it takes one.
-    fn at_once(&self) -> Option<Result<Duration, AcquireError>> {
-        let passed = self.permits > 0
-            && self.before.is_some_and(|deadline| {
-                let limiter = self.table.quota_for(&*self.key).limiter();
-                limiter.waiters().time.nanos(deadline) < limiter.now()
-            });
-        if !passed && self.table.take(&*self.key, self.permits, When::Now).is_ok() {
-            return Some(Ok(Duration::ZERO));
+    /// What comes of it without a limiter of the key's own; or else that limiter.
+    fn at_once(&self) -> Result<Result<Duration, AcquireError>, Hold<Q::Owned, S>> {
+        let (table, key) = (&*self.table, &*self.key);
+        if !self.has_passed() {
+            let hash = table.hash(key);
+            match table.take_unless_own(hash, key, self.permits, When::Now) {
+                Ok(Ok(())) => return Ok(Ok(Duration::ZERO)),
+                Ok(Err(_)) => {}
+                Err(own) => return Err(Hold::entered(table, hash, own)),
+            }
         }
         // Who would be refused anyway needs no limiter: a crowd that is not let wait makes none.
-        let refusal = self.table.look(
-            &*self.key,
+        let refusal = table.look(
+            key,
             When::Now,
             |quota, spent| self.refusal(quota.limiter(), spent),
             |_, _| None,
         );
-        refusal.map(Err)
+        refusal.map_or_else(|| Err(Hold::of(table, key, When::Now)), |error| Ok(Err(error)))
+    }
+
+    /// Whether the deadline of one who wants anything has passed.
+    fn has_passed(&self) -> bool {
+        let Some(deadline) = self.before.filter(|_| self.permits > 0) else { return false };
+        let limiter = self.table.quota_for(&*self.key).limiter();
+        limiter.waiters().time.nanos(deadline) < limiter.now()
     }
 
     /// Why a key that is spent up to `spent` would refuse it, if it would.
@@ -184,12 +192,14 @@ where
             return yields(cx);
         }
         if let Some(request) = this.request.take() {
-            if let Some(outcome) = request.at_once() {
-                let _ = spend_budget(cx);
-                return Poll::Ready(outcome);
-            }
-            let Request { table, key, permits, within, before } = request;
-            let hold = this.hold.insert(Hold::of(&table, &*key, When::Now));
+            let hold = match request.at_once() {
+                Ok(outcome) => {
+                    let _ = spend_budget(cx);
+                    return Poll::Ready(outcome);
+                }
+                Err(hold) => this.hold.insert(hold),
+            };
+            let Request { permits, within, before, .. } = request;
             let mut acquire = Acquire::owned(Arc::clone(hold.own().limiter()), permits);
             if let Some(wait) = within {
                 acquire = acquire.within(wait);

@@ -22,7 +22,12 @@ impl<K: Clone + Eq + Hash, S: BuildHasher> Hold<K, S> {
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
         let hash = table.hash(key);
-        Self { table: Arc::clone(table), hash, own: table.own(hash, key, when) }
+        Self::entered(table, hash, table.own(hash, key, when))
+    }
+
+    /// Of one that is in use already.
+    pub(super) fn entered(table: &Arc<Table<K, S>>, hash: u64, own: Arc<Own>) -> Self {
+        Self { table: Arc::clone(table), hash, own }
     }
 
     pub(super) fn own(&self) -> &Own {

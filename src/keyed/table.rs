@@ -100,12 +100,36 @@ where
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
         let hash = self.hash(key);
+        self.take_unless_own(hash, key, n, when).unwrap_or_else(|own| {
+            let outcome = own.limiter().try_at(n, Some(when.by(own.limiter())));
+            self.leave(hash, &own, when);
+            outcome
+        })
+    }
+
+    /// As [`Self::take`], unless `key` has a limiter of its own.
+    ///
+    /// # Errors
+    ///
+    /// That limiter, to be [left](Self::leave).
+    #[inline]
+    pub(super) fn take_unless_own<Q>(
+        &self,
+        hash: u64,
+        key: &Q,
+        n: u32,
+        when: When,
+    ) -> Result<Result<(), TryAcquireError>, Arc<Own>>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
         let page = self.pages[self.place(hash)].load();
         let taking = page.get().and_then(|page| {
             page.with(hash, key, |slot| self.quotas.get(slot.quota).take(slot, n, when))
         });
         if let Some(Taking::Done(outcome)) = taking {
-            return outcome;
+            return Ok(outcome);
         }
         self.take_otherwise(hash, key, n, when)
     }
@@ -117,7 +141,7 @@ where
         key: &Q,
         n: u32,
         when: When,
-    ) -> Result<(), TryAcquireError>
+    ) -> Result<Result<(), TryAcquireError>, Arc<Own>>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
@@ -125,19 +149,12 @@ where
         loop {
             let page = self.page(hash, when);
             let present = present(&page);
-            let take = |slot: Slot<'_>| {
-                let quota = self.quotas.get(slot.quota);
-                (quota.take(slot, n, when), quota)
-            };
+            let take = |slot: Slot<'_>| self.quotas.get(slot.quota).take(slot, n, when);
             match present.with(hash, key, take) {
-                Some((Taking::Done(outcome), _)) => return outcome,
-                Some((Taking::Stale, _)) => self.replace(hash, &page, when, 0),
-                Some((Taking::Own, quota)) => match present.own(hash, key) {
-                    Some(own) if own.enter() => {
-                        let outcome = own.limiter().try_at(n, Some(quota.at(when)));
-                        self.leave(hash, &own, when);
-                        return outcome;
-                    }
+                Some(Taking::Done(outcome)) => return Ok(outcome),
+                Some(Taking::Stale) => self.replace(hash, &page, when, 0),
+                Some(Taking::Own) => match present.own(hash, key) {
+                    Some(own) if own.enter() => return Err(own),
                     _ => self.replace(hash, &page, when, 0),
                 },
                 None => {
@@ -145,11 +162,11 @@ where
                     let (line, now) = (self.line(quota), self.quotas.get(quota).at(when));
                     let least = present.least_spent(hash, quota);
                     match line.peek_beyond(now, n, least) {
-                        Err(why) => return Err(TryAcquireError::of(n, why)),
-                        Ok(None) => return Ok(()),
+                        Err(why) => return Ok(Err(TryAcquireError::of(n, why))),
+                        Ok(None) => return Ok(Ok(())),
                         Ok(Some(end)) => match present.base(quota).write(end) {
                             Some(word) if self.insert(hash, key, quota, word, &page, when) => {
-                                return Ok(());
+                                return Ok(Ok(()));
                             }
                             Some(_) => {}
                             None => self.replace(hash, &page, when, 0),
@@ -287,7 +304,7 @@ where
     /// Ends a use of a limiter that a key has of its own. If it was the last one, the key goes on by
     /// its word, if that can say all.
     pub(super) fn leave(&self, hash: u64, own: &Own, when: When) {
-        if own.leave() && own.retire(when.by(own.limiter())).is_some() {
+        if own.leave() && own.is_idle(when.by(own.limiter())) {
             let page = self.pages[self.place(hash)].load();
             if page.get().is_some() {
                 self.replace(hash, &page, when, 0);

@@ -6,7 +6,7 @@
 
 use super::clock::{Clock, Minting};
 use super::config::Config;
-use super::decide::{Patience, Refusal, Tail};
+use super::decide::{Patience, Refusal};
 use super::plain::Verdict;
 use super::position::{Grains, Interval, Position};
 use super::slack::Slack;
@@ -245,7 +245,8 @@ impl Line {
             // Where the overflow will be when that is over: see `Line::minted`.
             return Base(config.clock.origin + Grains::ROOM);
         }
-        Base(Tail::at(now, &config, config.floor, 0).start)
+        // Rounded down: one that begins here has been full for a grain, as `Tail::at` asks.
+        Base(config.horizon(config.clock.read(now).minted))
     }
 
     /// The free tokens of a line that is spent up to `spent`.
@@ -320,9 +321,10 @@ impl Line {
         at_rest.then_some(view.spent)
     }
 
-    /// Whether a line that nobody uses is full.
-    pub(crate) fn is_full(&self, now: u64) -> bool {
-        self.spent_at_rest(now).is_some_and(|spent| Base(spent) <= self.base(now))
+    /// Whether a line that is spent up to `spent` holds all that it may.
+    pub(crate) fn is_full(&self, now: u64, spent: Position) -> bool {
+        let (_, Config { clock, capacity, floor, .. }) = self.state.config().read();
+        spent.max(floor) + capacity <= clock.read(now).minted
     }
 }
 
