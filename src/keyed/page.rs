@@ -103,9 +103,17 @@ impl<K> Page<K> {
         self.entries.len() + self.recent.load().get().map_or(0, |recent| recent.keys as usize)
     }
 
-    /// How many may come before it is replaced.
-    pub(super) fn room(&self) -> usize {
-        (self.entries.len() / 16).clamp(4, 16)
+    /// How many have limiters of their own, at least.
+    pub(super) fn owns(&self) -> usize {
+        let came =
+            self.recent.load().get().map_or(0, |recent| recent.length - recent.keys) as usize;
+        self.owns.len() + came
+    }
+
+    /// Whether something may still come after `recent`.
+    pub(super) fn has_room(&self, recent: &Seen<Recent<K>>) -> bool {
+        let most = (self.entries.len() / 16).clamp(4, 16);
+        !is_sealed(recent) && recent.get().is_none_or(|recent| (recent.length as usize) < most)
     }
 
     /// Whether it has so few keys that it may as well be replaced for each that comes.
@@ -216,6 +224,6 @@ pub(super) fn items<K>(recent: &Seen<Recent<K>>) -> impl Iterator<Item = &Item<K
 }
 
 /// Whether nothing comes to a list any more.
-pub(super) fn is_sealed<K>(recent: &Seen<Recent<K>>) -> bool {
+fn is_sealed<K>(recent: &Seen<Recent<K>>) -> bool {
     recent.get().is_some_and(|last| matches!(last.item, Item::Seal))
 }
