@@ -17,7 +17,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build()?;
 
     let granted = |user: &str| (0..200).filter(|_| users.try_acquire(user).is_ok()).count();
-    println!("of 200 requests at once: alice {}, paid/bob {}", granted("alice"), granted("paid/bob"));
+    println!(
+        "of 200 requests at once: alice {}, paid/bob {}",
+        granted("alice"),
+        granted("paid/bob")
+    );
 
     // Strangers that come once: no more than a thousand are kept, and alice is none of those who go.
     for stranger in 0..100_000 {

@@ -103,12 +103,19 @@ mod all;
 mod breaker;
 mod builder;
 mod concurrency;
+#[cfg(feature = "config")]
+pub mod config;
 mod error;
+mod handle;
+#[cfg(feature = "io")]
+pub mod io;
 #[cfg(feature = "keyed")]
 pub mod keyed;
 mod leaky;
 mod limiter;
 mod line;
+#[cfg(feature = "metrics")]
+mod metered;
 mod observe;
 mod queue;
 mod rate;
@@ -118,8 +125,12 @@ mod reservation;
 mod sleep;
 pub mod smooth;
 mod sometimes;
+mod stats;
+#[cfg(feature = "stream")]
+pub mod stream;
 mod striped;
 mod sync;
+mod threads;
 mod time;
 mod turns;
 mod verbs;
@@ -137,14 +148,18 @@ pub use concurrency::{Concurrency, Place};
 pub use error::{
     AcquireError, BuildError, Limited, RangeError, RateError, ReserveError, TryAcquireError,
 };
+pub use handle::Handle;
 #[cfg(feature = "keyed")]
 pub use keyed::Keyed;
 pub use leaky::{LeakyBucket, LeakyBucketBuilder};
 pub use limiter::Limiter;
+#[cfg(feature = "metrics")]
+pub use metered::Metered;
 pub use rate::Rate;
 pub use rate_limit::{BoxAcquire, DynRateLimit, RateLimit};
 pub use refill::Refill;
 pub use reservation::Reservation;
 pub use sometimes::Sometimes;
+pub use stats::Stats;
 pub use striped::Striped;
 pub use time::Clock;
