@@ -117,6 +117,8 @@ mod sometimes;
 mod striped;
 mod sync;
 mod time;
+#[cfg(feature = "tower")]
+pub mod tower;
 mod turns;
 mod verbs;
 pub mod window;
