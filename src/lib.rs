@@ -102,6 +102,8 @@ mod breaker;
 mod builder;
 mod concurrency;
 mod error;
+#[cfg(feature = "http")]
+pub mod http;
 mod leaky;
 mod limiter;
 mod line;
@@ -110,6 +112,8 @@ mod queue;
 mod rate;
 mod rate_limit;
 mod refill;
+#[cfg(feature = "reqwest")]
+pub mod reqwest;
 mod reservation;
 mod sleep;
 pub mod smooth;
@@ -117,6 +121,8 @@ mod sometimes;
 mod striped;
 mod sync;
 mod time;
+#[cfg(feature = "tonic")]
+pub mod tonic;
 #[cfg(feature = "tower")]
 pub mod tower;
 mod turns;

@@ -67,6 +67,7 @@ impl<L, A> RateLimitLayer<L, A> {
     }
 
     /// The limit.
+    #[must_use]
     pub fn limit(&self) -> &L {
         &self.limit
     }

@@ -1,0 +1,123 @@
+//! All the limits that a request is under.
+
+use super::take::{self, Ask};
+use super::{Head, Policy, TooManyRequests};
+use crate::tower::{self, Admission, Admit, RateLimitLayer};
+use http::{Request, StatusCode};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Limits that hold together: a request that one of them refuses takes nothing from the others.
+#[derive(Clone, Debug)]
+pub struct Policies(Arc<[Policy]>);
+
+impl From<Policy> for Policies {
+    fn from(policy: Policy) -> Self {
+        [policy].into()
+    }
+}
+
+impl<const N: usize> From<[Policy; N]> for Policies {
+    fn from(policies: [Policy; N]) -> Self {
+        Self(policies.into())
+    }
+}
+
+impl From<Vec<Policy>> for Policies {
+    fn from(policies: Vec<Policy>) -> Self {
+        Self(policies.into())
+    }
+}
+
+impl RateLimitLayer<Policies, TooManyRequests> {
+    /// These policies for HTTP; a request must keep all of them that it is under. What is refused is
+    /// answered as [`TooManyRequests`] says: with 429 and when to come back.
+    pub fn http(policies: impl Into<Policies>) -> Self {
+        RateLimitLayer::by(policies.into()).answer(TooManyRequests::new())
+    }
+}
+
+/// What a request took: what [`TooManyRequests`] tells of.
+#[derive(Debug)]
+pub struct Taken(pub(super) Asks);
+
+/// Why [`Policies`] refused a request.
+#[derive(Debug)]
+pub struct Refused {
+    pub(super) asks: Asks,
+    pub(super) why: tower::Refused,
+    /// The answer to a request that has no key.
+    pub(super) status: Option<StatusCode>,
+}
+
+impl Refused {
+    /// Not yet with what it asked of others.
+    pub(super) fn without_key(status: StatusCode) -> Self {
+        Self { asks: Asks::default(), why: tower::Refused::NoKey, status: Some(status) }
+    }
+}
+
+impl From<Refused> for tower::Refused {
+    fn from(refused: Refused) -> Self {
+        refused.why
+    }
+}
+
+/// What a request asks of the policies that it is under.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Asks {
+    policies: Arc<[Policy]>,
+    /// By the number of the policy.
+    asks: Vec<(usize, Ask)>,
+}
+
+impl Asks {
+    fn of(policies: &Policies, request: Head<'_>) -> Result<Self, Refused> {
+        let policies = Arc::clone(&policies.0);
+        let mut asks = Vec::with_capacity(policies.len());
+        for (number, policy) in policies.iter().enumerate() {
+            if let Some(ask) = policy.ask(request)? {
+                asks.push((number, ask));
+            }
+        }
+        Ok(Self { policies, asks })
+    }
+
+    /// Those that would be refused now; all of them, if that has changed meanwhile.
+    pub(super) fn refusing(&self) -> Self {
+        let refuses = |(number, ask): &&(usize, Ask)| {
+            let limiter = self.policies[*number].limiter();
+            limiter.peek_many(&ask.key, ask.permits).is_err()
+        };
+        let asks: Vec<_> = self.asks.iter().filter(refuses).cloned().collect();
+        if asks.is_empty() { self.clone() } else { Self { asks, ..self.clone() } }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Policy, &Ask)> {
+        self.asks.iter().map(|(number, ask)| (&self.policies[*number], ask))
+    }
+}
+
+impl<B> Admit<Request<B>> for Policies {
+    type Permit = Taken;
+    type Refusal = Refused;
+
+    fn try_admit(&self, request: &Request<B>) -> Result<Taken, Refused> {
+        let asks = Asks::of(self, request.into())?;
+        match take::now(&asks) {
+            Ok(()) => Ok(Taken(asks)),
+            Err(why) => Err(Refused { asks, why: why.into(), status: None }),
+        }
+    }
+
+    fn admit(&self, request: &Request<B>, within: Option<Duration>) -> Admission<Taken, Refused> {
+        let asks = Asks::of(self, request.into());
+        Box::pin(async move {
+            let asks = asks?;
+            match take::in_turn(&asks, within).await {
+                Ok(()) => Ok(Taken(asks)),
+                Err(why) => Err(Refused { asks, why: why.into(), status: None }),
+            }
+        })
+    }
+}
