@@ -66,17 +66,19 @@ fn limiter(rate: Rate, burst: u32, max_wait: Duration) -> Result<Arc<Limiter>, B
     Ok(Arc::new(Limiter::builder(rate).burst(burst).max_wait(max_wait).build()?))
 }
 
-/// Lets nothing through until then: what is stored could still be used while it is paused, so that is
+/// Lets nothing through until then. What is stored could still be used while it is paused, so that is
 /// taken.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
 pub(super) fn pause(limiter: &Limiter, until: Instant) {
+    if until <= Instant::now() {
+        return;
+    }
     limiter.pause_until(until);
-    let mut stored = limiter.tokens() as u32;
-    while stored > 0 {
-        match limiter.try_acquire_many(stored) {
-            Ok(()) => stored = limiter.tokens() as u32,
-            // Others have taken some.
-            Err(_) => stored /= 2,
+    // Again if others have taken some meanwhile, but not for ever.
+    for _ in 0..10 {
+        let stored = (limiter.tokens() as u32).min(limiter.burst());
+        if limiter.try_acquire_many(stored).is_ok() {
+            return;
         }
     }
 }
