@@ -104,6 +104,8 @@ mod concurrency;
 mod error;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "keyed")]
+pub mod keyed;
 mod leaky;
 mod limiter;
 mod line;
@@ -141,6 +143,8 @@ pub use concurrency::{Concurrency, Place};
 pub use error::{
     AcquireError, BuildError, Limited, RangeError, RateError, ReserveError, TryAcquireError,
 };
+#[cfg(feature = "keyed")]
+pub use keyed::Keyed;
 pub use leaky::{LeakyBucket, LeakyBucketBuilder};
 pub use limiter::Limiter;
 pub use rate::Rate;

@@ -3,6 +3,8 @@
 use crate::acquire::Acquire;
 use crate::builder::{Builder, USUAL_SLACK};
 use crate::error::{Limited, RangeError, ReserveError, TryAcquireError};
+#[cfg(feature = "keyed")]
+use crate::line::Position;
 use crate::line::{Ask, Booking, Bounds, Line, Outlook, Patience, Refusal, Settings, Verdict};
 use crate::observe;
 use crate::rate::Rate;
@@ -108,6 +110,11 @@ impl Limiter {
 
     pub(crate) fn build(line: Line, waiters: Waiters) -> Self {
         Self { line, waiters }
+    }
+
+    /// One that lets no more than `places` permits be booked beyond what can be had.
+    pub(crate) fn with_places(self, places: u32) -> Self {
+        Self { line: self.line.with_places(places), ..self }
     }
 
     /// Takes a permit if there is one now.
@@ -267,14 +274,22 @@ impl Limiter {
     }
 
     fn reserve_at(&self, n: u32, now: u64) -> Result<Reservation<'_>, ReserveError> {
+        Ok(Reservation::new(self, self.book_ahead(n, now)?, n, now))
+    }
+
+    /// Books `n` permits for a reservation.
+    pub(crate) fn book_ahead(&self, n: u32, now: u64) -> Result<Booking, ReserveError> {
         match self.line.book(Ask::new(now, n, Patience::Forever)) {
-            Ok(booking) => Ok(Reservation::new(self, booking, n, now)),
+            Ok(booking) => Ok(booking),
             Err(Refusal::ExceedsBurst { burst }) => {
                 Err(ReserveError::ExceedsBurst { requested: n, burst })
             }
             Err(Refusal::NoRoom) => Err(ReserveError::DebtTooLarge { requested: n }),
             Err(Refusal::Closed) => Err(ReserveError::Closed),
-            Err(Refusal::Late(_) | Refusal::QueueFull { .. }) => unreachable!("it waits for ever"),
+            Err(Refusal::QueueFull { places }) => {
+                Err(ReserveError::QueueFull { max_waiters: places })
+            }
+            Err(Refusal::Late(_)) => unreachable!("it waits for ever"),
         }
     }
 
@@ -342,6 +357,24 @@ impl Limiter {
         observe::burst_set(burst);
         self.waiters.changed.notify_waiters();
         Ok(())
+    }
+
+    /// Whether it could be set to `rate`.
+    #[cfg(feature = "keyed")]
+    pub(crate) fn allows_rate(&self, rate: Rate) -> Result<(), RangeError> {
+        let max = self.line.bounds().rate;
+        if rate.exceeds(max) && !rate.is_unlimited() {
+            Err(RangeError::RateExceedsMax { rate, max })
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether it could be set to `burst`.
+    #[cfg(feature = "keyed")]
+    pub(crate) fn allows_burst(&self, burst: u32) -> Result<(), RangeError> {
+        let max = self.line.bounds().burst;
+        if burst > max { Err(RangeError::BurstExceedsMax { burst, max }) } else { Ok(()) }
     }
 
     /// What one of this rate and burst can be set to when nothing else is said.
@@ -452,6 +485,29 @@ impl Limiter {
     #[must_use]
     pub fn tokens_at(&self, now: Instant) -> f64 {
         self.line.tokens(self.waiters.time.nanos(now))
+    }
+
+    /// Makes this the limiter that the keys of many have ones like.
+    #[cfg(feature = "keyed")]
+    pub(crate) fn for_keys(self) -> Self {
+        let now = self.now();
+        Self { line: self.line.for_keys(now), ..self }
+    }
+
+    /// A limiter like this one of which so much is spent, which goes by the same clock.
+    #[cfg(feature = "keyed")]
+    pub(crate) fn like(&self, spent: Position) -> Self {
+        Self { line: self.line.own_line(spent), waiters: self.waiters.like() }
+    }
+
+    /// Goes on as `other` does, if `follows` still holds; those who wait hear of it.
+    #[cfg(feature = "keyed")]
+    pub(crate) fn follow(&self, other: &Self, follows: impl Fn() -> bool) {
+        self.line.follow(&other.line, follows);
+        self.waiters.changed.notify_waiters();
+        if other.is_closed() {
+            self.close();
+        }
     }
 
     pub(crate) fn line(&self) -> &Line {

@@ -5,7 +5,9 @@ use crate::limiter::Limiter;
 use crate::line::Booking;
 use crate::sleep::{Look, Sleeper};
 use crate::turns::Turns;
+use std::fmt;
 use std::future::poll_fn;
+use std::ops::Deref;
 use std::pin::pin;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -43,20 +45,57 @@ use tokio::time::Instant;
 #[derive(Debug)]
 #[must_use = "a reservation that is dropped keeps its permits spent; `cancel` gives them back"]
 pub struct Reservation<'a> {
-    limiter: &'a Limiter,
+    limiter: Lent<'a>,
     booking: Booking,
     permits: u32,
     booked_at: u64,
 }
 
+/// The limiter that a turn is of.
+enum Lent<'a> {
+    Borrowed(&'a Limiter),
+    /// That of a key, which it has for as long as this lasts.
+    #[cfg(feature = "keyed")]
+    Held(Box<dyn Deref<Target = Limiter> + Send + Sync + 'a>),
+}
+
+impl Deref for Lent<'_> {
+    type Target = Limiter;
+
+    fn deref(&self) -> &Limiter {
+        match self {
+            Self::Borrowed(limiter) => limiter,
+            #[cfg(feature = "keyed")]
+            Self::Held(limiter) => limiter,
+        }
+    }
+}
+
+impl fmt::Debug for Lent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
 impl<'a> Reservation<'a> {
+    /// Of a limiter that is held for as long as the reservation lasts.
+    #[cfg(feature = "keyed")]
+    pub(crate) fn held(
+        limiter: impl Deref<Target = Limiter> + Send + Sync + 'a,
+        booking: Booking,
+        permits: u32,
+        booked_at: u64,
+    ) -> Self {
+        Self { limiter: Lent::Held(Box::new(limiter)), booking, permits, booked_at }
+    }
+
     pub(crate) fn new(
         limiter: &'a Limiter,
         booking: Booking,
         permits: u32,
         booked_at: u64,
     ) -> Self {
-        Self { limiter, booking, permits, booked_at }
+        Self { limiter: Lent::Borrowed(limiter), booking, permits, booked_at }
     }
 
     /// When its turn comes; `None` if never.

@@ -37,7 +37,7 @@ impl From<quanta::Clock> for Clock {
 }
 
 /// A clock and the beginning of a limiter's time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Timeline {
     Tokio(Instant),
     #[cfg(feature = "quanta")]

@@ -96,6 +96,13 @@ impl Waiters {
     pub(crate) fn new(time: Timeline, max_wait: u64, queue: Queue, precise: Option<u64>) -> Self {
         Self { time, max_wait, queue, changed: Arc::new(Notify::new()), precise }
     }
+
+    /// For another limiter by the same clock, with the same bounds.
+    #[cfg(feature = "keyed")]
+    pub(crate) fn like(&self) -> Self {
+        let queue = Queue::new(self.queue.places());
+        Self::new(self.time.clone(), self.max_wait, queue, self.precise)
+    }
 }
 
 impl Default for Waiters {

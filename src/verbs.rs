@@ -147,7 +147,7 @@ macro_rules! turns_of_its_limiter {
                 permits: u32,
                 patience: crate::line::Patience,
             ) -> Result<Self::Booking, crate::line::Refusal> {
-                self.book_in_line(now, permits, patience)
+                self.limiter.book(now, permits, patience)
             }
 
             fn is_immediate(&self, booking: &Self::Booking) -> bool {

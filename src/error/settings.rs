@@ -51,6 +51,11 @@ pub enum BuildError {
         /// How many there is room for.
         capacity: u32,
     },
+    /// More quotas than there can be for the keys of a `Keyed`.
+    TooManyQuotas {
+        /// How many there would be: up to 65 536.
+        quotas: usize,
+    },
     /// There can't be so many stripes, or of so many permits.
     StripesOutOfRange {
         /// How many stripes: 1 to 1024.
@@ -105,6 +110,9 @@ impl Display for BuildError {
             ),
             Self::DelayExceedsCapacity { delay, capacity } => {
                 write!(f, "a delay after {delay} exceeds the capacity of {capacity}")
+            }
+            Self::TooManyQuotas { quotas } => {
+                write!(f, "{quotas} quotas are more than the 65536 that there can be")
             }
             Self::StripesOutOfRange { stripes, batch } => write!(
                 f,
