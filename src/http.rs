@@ -44,8 +44,6 @@ mod hops;
 mod key;
 mod policies;
 mod policy;
-mod quota;
-mod standin;
 mod take;
 mod too_many;
 
@@ -55,5 +53,4 @@ pub use ipnet::IpNet;
 pub use key::{Header, Key, KeyOf, Path};
 pub use policies::{Policies, Refused, Taken};
 pub use policy::Policy;
-pub use standin::Keyed;
 pub use too_many::TooManyRequests;

@@ -1,7 +1,7 @@
 //! All the limits that a request is under.
 
-use super::take::{self, Ask};
-use super::{Head, Policy, TooManyRequests};
+use super::{Head, Key, Policy, TooManyRequests, take};
+use crate::error::TryAcquireError;
 use crate::tower::{self, Admission, Admit, RateLimitLayer};
 use http::{Request, StatusCode};
 use std::sync::Arc;
@@ -67,8 +67,16 @@ impl From<Refused> for tower::Refused {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Asks {
     policies: Arc<[Policy]>,
-    /// By the number of the policy.
-    asks: Vec<(usize, Ask)>,
+    /// The number of the policy, the key, and how many permits.
+    asks: Vec<(usize, Key, u32)>,
+}
+
+/// What a request asks of a policy.
+#[derive(Clone, Copy)]
+pub(super) struct Ask<'a> {
+    pub(super) policy: &'a Policy,
+    pub(super) key: &'a Key,
+    pub(super) permits: u32,
 }
 
 impl Asks {
@@ -76,25 +84,37 @@ impl Asks {
         let policies = Arc::clone(&policies.0);
         let mut asks = Vec::with_capacity(policies.len());
         for (number, policy) in policies.iter().enumerate() {
-            if let Some(ask) = policy.ask(request)? {
-                asks.push((number, ask));
+            if let Some((key, permits)) = policy.ask(request)? {
+                asks.push((number, key, permits));
             }
         }
         Ok(Self { policies, asks })
     }
 
-    /// Those that would be refused now; all of them, if that has changed meanwhile.
-    pub(super) fn refusing(&self) -> Self {
-        let refuses = |(number, ask): &&(usize, Ask)| {
-            let limiter = self.policies[*number].limiter();
-            limiter.peek_many(&ask.key, ask.permits).is_err()
-        };
-        let asks: Vec<_> = self.asks.iter().filter(refuses).cloned().collect();
-        if asks.is_empty() { self.clone() } else { Self { asks, ..self.clone() } }
+    pub(super) fn len(&self) -> usize {
+        self.asks.len()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Policy, &Ask)> {
-        self.asks.iter().map(|(number, ask)| (&self.policies[*number], ask))
+    pub(super) fn iter(&self) -> impl Iterator<Item = Ask<'_>> {
+        self.asks.iter().map(|(number, key, permits)| {
+            let policy = &self.policies[*number];
+            Ask { policy, key, permits: *permits }
+        })
+    }
+
+    /// Those that would be refused now; all of them, if that has changed meanwhile.
+    pub(super) fn refusing(&self) -> Self {
+        let mut refusing = self.clone();
+        let mut refused = self.iter().map(|ask| ask.refusal().is_some());
+        refusing.asks.retain(|_| refused.next().is_some_and(|refused| refused));
+        if refusing.asks.is_empty() { self.clone() } else { refusing }
+    }
+}
+
+impl Ask<'_> {
+    /// Why it would be refused now.
+    pub(super) fn refusal(&self) -> Option<TryAcquireError> {
+        self.policy.limiter().peek_many(self.key, self.permits).err()
     }
 }
 

@@ -1,13 +1,10 @@
 //! One limit, and which requests are under it.
 
-use super::take::Ask;
 use super::{Head, Key, KeyOf, Refused};
+use crate::keyed::{Keyed, Quota};
 use crate::rate::Rate;
 use http::{Method, StatusCode};
 use std::fmt;
-use std::sync::Arc;
-
-use super::standin::Keyed;
 
 /// A limit with a name, the requests that are under it, and what each of them takes of it.
 ///
@@ -41,7 +38,7 @@ use super::standin::Keyed;
 pub struct Policy {
     name: Box<str>,
     quoted_name: Box<str>,
-    limiter: Arc<Keyed<Key>>,
+    limiter: Keyed<Key>,
     keys: Vec<Box<dyn KeyOf>>,
     without_key: WithoutKey,
     conditions: Vec<FromHead<bool>>,
@@ -57,26 +54,34 @@ enum WithoutKey {
     Shared,
 }
 
+/// Some 10 MB of clients, or 100 MB of the longest keys.
+const MAX_KEYS: usize = 100_000;
+
 impl Policy {
-    /// A limit of `rate` that keeps up to `burst` permits, for each key if there are [keys](Self::per).
+    /// A limit of `rate` that keeps up to `burst` permits, for each key if there are [keys](Self::per),
+    /// and for a hundred thousand of those at a time (see [`KeyedBuilder::max_keys`]).
     ///
     /// Clients are told the name.
     ///
     /// # Panics
     ///
     /// If the name has anything in it but printable ASCII.
+    ///
+    /// [`KeyedBuilder::max_keys`]: crate::keyed::KeyedBuilder::max_keys
     #[must_use]
     pub fn new(name: &str, rate: Rate, burst: u32) -> Self {
-        Self::by(name, Arc::new(Keyed::new(rate, burst)))
+        let quota = Quota::new(rate, burst);
+        Self::by(name, Keyed::builder(quota).max_keys(MAX_KEYS).keyed())
     }
 
-    /// The limit that a limiter of yours has.
+    /// The limit that a limiter of yours has: one with windows, with other quotas for some keys, or with
+    /// room for more of them. Give it a cap on keys where clients can make them up.
     ///
     /// # Panics
     ///
     /// If the name has anything in it but printable ASCII.
     #[must_use]
-    pub fn by(name: &str, limiter: Arc<Keyed<Key>>) -> Self {
+    pub fn by(name: &str, limiter: Keyed<Key>) -> Self {
         let printable = name.bytes().all(|byte| matches!(byte, b' '..=b'~'));
         assert!(printable, "the name {name:?} of a policy has not only printable ASCII in it");
         Self {
@@ -157,12 +162,12 @@ impl Policy {
 
     /// The limiter.
     #[must_use]
-    pub fn limiter(&self) -> &Arc<Keyed<Key>> {
+    pub fn limiter(&self) -> &Keyed<Key> {
         &self.limiter
     }
 
-    /// What a request asks of it; `None` if it is not under it.
-    pub(super) fn ask(&self, request: Head<'_>) -> Result<Option<Ask>, Refused> {
+    /// The key that a request has and how many permits it takes; `None` if it is not under it.
+    pub(super) fn ask(&self, request: Head<'_>) -> Result<Option<(Key, u32)>, Refused> {
         if !self.conditions.iter().all(|condition| condition(request)) {
             return Ok(None);
         }
@@ -176,7 +181,7 @@ impl Policy {
             (None, WithoutKey::Shared) => Key::shared(),
             (None, WithoutKey::Refused(status)) => return Err(Refused::without_key(status)),
         };
-        Ok(Some(Ask { key, permits: (self.cost)(request) }))
+        Ok(Some((key, (self.cost)(request))))
     }
 }
 
@@ -184,8 +189,7 @@ impl fmt::Debug for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Policy")
             .field("name", &self.name)
-            .field("rate", &self.limiter.rate())
-            .field("burst", &self.limiter.burst())
+            .field("limiter", &self.limiter)
             .field("without_key", &self.without_key)
             .finish_non_exhaustive()
     }

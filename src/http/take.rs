@@ -1,32 +1,45 @@
-//! Takes of several policies: all or nothing.
+//! Takes of all the policies that a request is under, or of none.
 
-use super::Key;
 use super::policies::Asks;
+use crate::all::All;
+use crate::all::members::weightier;
 use crate::error::{AcquireError, TryAcquireError};
 use std::time::Duration;
 
-/// So many permits for a key.
-#[derive(Clone, Debug)]
-pub(super) struct Ask {
-    pub(super) key: Key,
-    pub(super) permits: u32,
-}
-
 /// Takes what can be had now.
+///
+/// It looks at all before it takes of the first; only where another thread comes in between is
+/// something taken and given back.
 pub(super) fn now(asks: &Asks) -> Result<(), TryAcquireError> {
-    for (policy, ask) in asks.iter().skip(1) {
-        policy.limiter().peek_many(&ask.key, ask.permits)?;
+    if asks.len() > 1 {
+        if let Some(refusal) = asks.iter().filter_map(|ask| ask.refusal()).reduce(weightier) {
+            return Err(refusal);
+        }
     }
-    for (policy, ask) in asks.iter() {
-        policy.limiter().try_acquire_many(&ask.key, ask.permits)?;
+    for (taken, ask) in asks.iter().enumerate() {
+        if let Err(refusal) = ask.policy.limiter().try_acquire_many(ask.key, ask.permits) {
+            for ask in asks.iter().take(taken) {
+                ask.policy.limiter().give_back(ask.key, ask.permits);
+            }
+            return Err(refusal);
+        }
     }
     Ok(())
 }
 
-/// Waits until all can be had.
+/// Waits until all can be had, within so long if that is said.
 pub(super) async fn in_turn(asks: &Asks, within: Option<Duration>) -> Result<(), AcquireError> {
-    for (policy, ask) in asks.iter() {
-        policy.limiter().acquire_many(&ask.key, ask.permits, within).await?;
+    if let [ask] = asks.iter().collect::<Vec<_>>()[..] {
+        let acquire = ask.policy.limiter().acquire_many(ask.key, ask.permits);
+        let within = within.unwrap_or(Duration::MAX);
+        return acquire.within(within).await.map(drop);
     }
+    let shares = asks.iter().map(|ask| ask.policy.limiter().share(ask.key, ask.permits));
+    let all = All::new(shares.collect::<Vec<_>>());
+    let permits = match within {
+        Some(within) => all.acquire_many_within(1, within).await?,
+        None => all.acquire().await?,
+    };
+    drop(permits);
     Ok(())
 }

@@ -1,8 +1,7 @@
 //! What a client is told.
 
-use super::fields::{add_limits, add_policies, add_x};
+use super::fields::{add_limits, add_policies, add_x, seconds};
 use super::policies::{Asks, Refused, Taken};
-use super::quota::seconds;
 use crate::tower;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -127,7 +126,7 @@ impl<B: From<String>, E> tower::Answer<Taken, Refused, Response<B>, E> for TooMa
     fn refused(&self, refusal: Refused) -> Result<Response<B>, E> {
         let Refused { asks, why, status: given } = refusal;
         let refusing = asks.refusing();
-        let violated: Vec<_> = refusing.iter().map(|(policy, _)| policy.quoted_name()).collect();
+        let violated: Vec<_> = refusing.iter().map(|ask| ask.policy.quoted_name()).collect();
         let mut response = self.refusal(given.unwrap_or_else(|| status(&why)), &why, &violated);
         self.tell(response.headers_mut(), &asks, &refusing);
         Ok(response)

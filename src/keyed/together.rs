@@ -1,0 +1,118 @@
+//! What is needed to take of several keys together: all or nothing.
+
+use super::Keyed;
+use super::hold::Hold;
+use super::table::When;
+use crate::all::member::{Member, Seen};
+use crate::error::{AcquireError, TryAcquireError};
+use crate::limiter::Limiter;
+use crate::rate::Rate;
+use crate::turns::Turns;
+use std::borrow::Borrow;
+use std::hash::{BuildHasher, Hash};
+use std::sync::Arc;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// How a key stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    pub(crate) rate: Rate,
+    pub(crate) burst: u32,
+    pub(crate) tokens: f64,
+}
+
+/// So many permits of a key, as a member of an [`All`](crate::All): the number that is asked of that
+/// does not matter.
+pub(crate) struct Share<K: Clone + Eq + Hash, S: BuildHasher> {
+    hold: Hold<K, S>,
+    permits: u32,
+}
+
+impl<K, S> Keyed<K, S>
+where
+    K: Clone + Eq + Hash,
+    S: BuildHasher,
+{
+    pub(crate) fn standing<Q>(&self, key: &Q) -> Standing
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        self.table.standing(key, When::Now)
+    }
+
+    pub(crate) fn share<Q>(&self, key: &Q, permits: u32) -> Share<K, S>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        Share { hold: Hold::of(&self.table, key, When::Now), permits }
+    }
+
+    /// Makes `n` permits of `key` free again, of which so many were just taken and are not used.
+    ///
+    /// They are lost if somebody else waits for a turn of the key, or has given one back, at that very
+    /// moment.
+    #[cold]
+    pub(crate) fn give_back<Q>(&self, key: &Q, n: u32)
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let hold = Hold::of(&self.table, key, When::Now);
+        // What was taken by its word has no booking. But where nobody has one, all that is spent is used
+        // for good, by whomever, and so the last of it can as well be what is given back.
+        let alone = hold.own().alone();
+        let now = hold.now();
+        let Some(spent) = hold.line().spent_at_rest(now) else { return };
+        if alone.is_some() && hold.own().alone() == alone {
+            Turns::give_back(&*hold, now, &hold.line().booking_before(spent, n));
+        }
+    }
+}
+
+impl<K, S> Member for Share<K, S>
+where
+    K: Clone + Eq + Hash + Send + Sync,
+    S: BuildHasher + Send + Sync,
+{
+    type Turn = <Limiter as Member>::Turn;
+
+    fn time(&self, now: Instant) -> u64 {
+        Member::time(&*self.hold, now)
+    }
+
+    fn peek(&self, _n: u32, now: u64) -> Result<(), TryAcquireError> {
+        Member::peek(&*self.hold, self.permits, now)
+    }
+
+    fn hold(&self, _n: u32, now: u64) -> Result<Self::Turn, TryAcquireError> {
+        Member::hold(&*self.hold, self.permits, now)
+    }
+
+    fn book(
+        &self,
+        _n: u32,
+        now: Instant,
+        deadline: Option<Instant>,
+    ) -> Result<Self::Turn, AcquireError> {
+        Member::book(&*self.hold, self.permits, now, deadline)
+    }
+
+    fn look(&self, now: Instant, turn: &Self::Turn) -> Seen {
+        Member::look(&*self.hold, now, turn)
+    }
+
+    fn woke(&self, now: Instant, late: u64) {
+        Member::woke(&*self.hold, now, late);
+    }
+
+    fn give_back(&self, now: Instant, turn: &Self::Turn) {
+        Member::give_back(&*self.hold, now, turn);
+    }
+
+    fn changed(&self) -> Option<Arc<Notify>> {
+        Member::changed(&*self.hold)
+    }
+}
