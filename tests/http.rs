@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
 use paceline::http::{
     ClientAddr, Head, Header, IpNet, Key, Path, Policies, Policy, TooManyRequests,
 };
-use paceline::tower::{RateLimitLayer, RateLimitService};
+use paceline::tower::{Admit, RateLimitLayer, RateLimitService};
 use paceline::window::FixedWindow;
 use paceline::{Limiter, Rate};
 use std::convert::Infallible;
@@ -354,6 +354,35 @@ async fn both_that_refuse_are_named_and_the_later_says_when() {
         let problem: serde_json::Value = serde_json::from_str(refused.body()).unwrap();
         assert_eq!(problem["violated-policies"], serde_json::json!(names));
         assert_eq!(refused.headers()["retry-after"], "60");
+    }
+}
+
+/// Where the one that refuses is asked last, what was taken of the other between the look and the
+/// taking is given back.
+#[test]
+fn threads_that_come_in_between_lose_nothing_of_either() {
+    let policies = || [("a", 3000), ("b", 1000)].map(|(name, n)| Policy::new(name, Rate::ZERO, n));
+    for turned in [false, true] {
+        let mut both = policies();
+        if turned {
+            both.reverse();
+        }
+        let limiters = both.each_ref().map(|policy| policy.limiter().clone());
+        let policies = Policies::from(both);
+        let admitted: u32 = std::thread::scope(|scope| {
+            let threads = [(); 4].map(|()| {
+                scope.spawn(|| {
+                    let request = get("/");
+                    (0..1000).map(|_| u32::from(policies.try_admit(&request).is_ok())).sum::<u32>()
+                })
+            });
+            threads.map(|thread| thread.join().unwrap()).into_iter().sum()
+        });
+        assert_eq!(admitted, 1000);
+        // All that is left of the other.
+        let mut left = 0;
+        limiters[usize::from(turned)].for_each(|_, tokens| left += tokens as u32);
+        assert_eq!(left, 2000);
     }
 }
 

@@ -116,3 +116,65 @@ where
         Member::changed(&*self.hold)
     }
 }
+
+#[cfg(all(test, not(paceline_loom)))]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    fn keyed() -> Keyed<u32> {
+        Keyed::new(Rate::ZERO, 10)
+    }
+
+    #[track_caller]
+    fn has(keyed: &Keyed<u32>, tokens: f64) {
+        assert!((keyed.tokens(&1) - tokens).abs() < 1e-9, "{}", keyed.tokens(&1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_taken_and_is_given_back_is_there_again() {
+        let keyed = keyed();
+        keyed.try_acquire_many(&1, 4).unwrap();
+        keyed.try_acquire_many(&1, 3).unwrap();
+        keyed.give_back(&1, 4);
+        has(&keyed, 7.0);
+        keyed.give_back(&1, 3);
+        has(&keyed, 10.0);
+        assert!(keyed.try_acquire_many(&1, 10).is_ok());
+        assert!(keyed.try_acquire(&1).is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_turn_of_one_who_waits_is_given_to_nobody_else() {
+        let keyed: Keyed<u32> = Keyed::new(Rate::per_second(1), 10);
+        keyed.try_acquire_many(&1, 10).unwrap();
+        let mut waits = pin!(keyed.acquire_many(&1, 2));
+        assert!(waits.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        keyed.give_back(&1, 2);
+        has(&keyed, -2.0);
+        waits.await.unwrap();
+        has(&keyed, 0.0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_free_already_is_not_given_back_again() {
+        let keyed = keyed();
+        keyed.try_acquire_many(&1, 2).unwrap();
+        let share = keyed.share(&1, 3);
+        let now = share.time(Instant::now());
+        let [first, second] = [(); 2].map(|()| Member::hold(&share, 1, now).unwrap());
+        // A hole, before what is held by the second.
+        Member::give_back(&share, Instant::now(), &first);
+        has(&keyed, 5.0);
+        drop(second);
+        drop(share);
+        keyed.give_back(&1, 4);
+        assert!(keyed.tokens(&1) <= 9.0);
+        let mut had = 0;
+        while keyed.try_acquire(&1).is_ok() {
+            had += 1;
+        }
+        assert!(had <= 9, "{had} of what is left");
+    }
+}
