@@ -14,7 +14,7 @@ use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
@@ -357,33 +357,29 @@ async fn both_that_refuse_are_named_and_the_later_says_when() {
     }
 }
 
-/// Where the one that refuses is asked last, what was taken of the other between the look and the
-/// taking is given back.
+/// Two that both see the last permit of one policy, and have both taken of the other.
 #[test]
 fn threads_that_come_in_between_lose_nothing_of_either() {
-    let policies = || [("a", 3000), ("b", 1000)].map(|(name, n)| Policy::new(name, Rate::ZERO, n));
-    for turned in [false, true] {
-        let mut both = policies();
-        if turned {
-            both.reverse();
-        }
-        let limiters = both.each_ref().map(|policy| policy.limiter().clone());
-        let policies = Policies::from(both);
-        let admitted: u32 = std::thread::scope(|scope| {
-            let threads = [(); 4].map(|()| {
-                scope.spawn(|| {
-                    let request = get("/");
-                    (0..1000).map(|_| u32::from(policies.try_admit(&request).is_ok())).sum::<u32>()
-                })
-            });
-            threads.map(|thread| thread.join().unwrap()).into_iter().sum()
-        });
-        assert_eq!(admitted, 1000);
-        // All that is left of the other.
-        let mut left = 0;
-        limiters[usize::from(turned)].for_each(|_, tokens| left += tokens as u32);
-        assert_eq!(left, 2000);
-    }
+    const ROUNDS: u32 = 10_000;
+    let policy = |name, burst| Policy::new(name, Rate::ZERO, burst).per(Path);
+    let wide = policy("wide", 10);
+    let limiter = wide.limiter().clone();
+    let policies = Policies::from([wide, policy("narrow", 1)]);
+    let together = Barrier::new(2);
+    let take = || {
+        let admit = |round| {
+            let request = get(&format!("/{round}"));
+            together.wait();
+            u32::from(policies.try_admit(&request).is_ok())
+        };
+        (0..ROUNDS).map(admit).sum::<u32>()
+    };
+    let admitted = std::thread::scope(|scope| {
+        let threads = [scope.spawn(take), scope.spawn(take)];
+        threads.map(|thread| thread.join().unwrap())
+    });
+    assert_eq!(admitted[0] + admitted[1], ROUNDS);
+    limiter.for_each(|key, tokens| assert_eq!(tokens.round(), 9.0, "{key:?}"));
 }
 
 // ---- Waiting -----------------------------------------------------------------------------------

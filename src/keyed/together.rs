@@ -52,8 +52,8 @@ where
 
     /// Makes `n` permits of `key` free again, of which so many were just taken and are not used.
     ///
-    /// They are lost if somebody else waits for a turn of the key, or has given one back, at that very
-    /// moment.
+    /// They are lost if somebody waits for a turn of the key, or if one that was given back is still
+    /// free, at that very moment.
     #[cold]
     pub(crate) fn give_back<Q>(&self, key: &Q, n: u32)
     where
@@ -62,13 +62,16 @@ where
     {
         let hold = Hold::of(&self.table, key, When::Now);
         // What was taken by its word has no booking. But where nobody has one, all that is spent is used
-        // for good, by whomever, and so the last of it can as well be what is given back.
-        let alone = hold.own().alone();
-        let now = hold.now();
-        let Some(spent) = hold.line().spent_at_rest(now) else { return };
-        if alone.is_some() && hold.own().alone() == alone {
-            Turns::give_back(&*hold, now, &hold.line().booking_before(spent, n));
-        }
+        // for good, by whomever, and so the last of it can as well be what is given back. Others who only
+        // take come and go, so it tries again.
+        let given_back = || {
+            let alone = hold.own().alone()?;
+            let now = hold.now();
+            let spent = hold.line().spent_at_rest(now)?;
+            let is_still = hold.own().alone() == Some(alone);
+            is_still.then(|| Turns::give_back(&*hold, now, &hold.line().booking_before(spent, n)))
+        };
+        (0..100).find_map(|_| given_back());
     }
 }
 
