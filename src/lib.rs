@@ -107,6 +107,8 @@ mod concurrency;
 pub mod config;
 mod error;
 mod handle;
+#[cfg(feature = "http")]
+pub mod http;
 #[cfg(feature = "io")]
 pub mod io;
 #[cfg(feature = "keyed")]
@@ -121,6 +123,8 @@ mod queue;
 mod rate;
 mod rate_limit;
 mod refill;
+#[cfg(feature = "reqwest")]
+pub mod reqwest;
 mod reservation;
 mod sleep;
 pub mod smooth;
@@ -132,6 +136,10 @@ mod striped;
 mod sync;
 mod threads;
 mod time;
+#[cfg(feature = "tonic")]
+pub mod tonic;
+#[cfg(feature = "tower")]
+pub mod tower;
 mod turns;
 mod verbs;
 pub mod window;
