@@ -1,0 +1,2 @@
+mod sizing;
+mod stock;
