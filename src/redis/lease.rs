@@ -1,2 +1,3 @@
+mod seen;
 mod sizing;
 mod stock;

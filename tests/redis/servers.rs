@@ -1,6 +1,6 @@
 //! That the servers of these tests do what the other tests take for granted.
 
-use crate::support::{Cluster, Engine, PATIENCE, Server, eventually, network};
+use crate::support::{Cluster, Engine, PATIENCE, Server, eventually, network, uses};
 use redis::{AsyncCommands, RedisResult};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
@@ -99,4 +99,15 @@ async fn nothing_gets_through_a_network_that_is_cut() {
     // What was sent into the cut is sent again by TCP.
     let answer: RedisResult<()> = timeout(PATIENCE, cut).await.unwrap().unwrap();
     answer.unwrap();
+}
+
+#[test]
+fn a_window_with_too_many_uses_is_found() {
+    let at = |micros| uses::Use { earliest: micros, latest: micros + 10 };
+    // A burst of two, and one each millisecond.
+    let good = [at(0), at(1), at(1_000), at(2_000)];
+    assert!(uses::excess(&good, 1_000, 2) <= 0.0);
+    let bad = [at(0), at(1), at(900), at(2_000)];
+    assert!(uses::excess(&bad, 1_000, 2) > 0.05);
+    assert_eq!(uses::read(&uses::written(&bad)), bad);
 }

@@ -1,6 +1,6 @@
 //! How many tokens to lease at a time. Pure.
 
-use super::stock::Pace;
+use super::seen::Seen;
 
 /// By what a lease is sized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,21 +43,20 @@ impl Sizing {
         size >= WORTHWHILE && left < size.div_ceil(2)
     }
 
-    /// How many more to ask for since they overflow before a period is over, when the bucket keeps
-    /// `stored` tokens: they are none that others could use, since as many overflow of a bucket that is
+    /// How many more to ask for since they overflow before a period is over, of a bucket that keeps
+    /// `stored` tokens. They are none that others could use: as many overflow of a bucket that is
     /// left alone.
-    pub(crate) fn overflowing(self, pace: Pace, stored: u32) -> u32 {
-        let minted = u128::from(pace.rate.tokens) * u128::from(self.period)
-            / u128::from(pace.rate.period.max(1));
-        let room = pace.burst.saturating_sub(stored);
-        u32::try_from(minted).unwrap_or(u32::MAX).saturating_sub(room)
+    pub(crate) fn overflowing(self, seen: &Seen, stored: u32) -> u32 {
+        let grains = i128::from(self.period) / 1_000 * i128::from(seen.grains);
+        let minted = grains / i128::from(seen.micros.max(1)) / i128::from(seen.token.max(1));
+        let room = i128::from(seen.capacity / seen.token.max(1)) - i128::from(stored);
+        u32::try_from((minted - room.max(0)).max(0)).unwrap_or(u32::MAX)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rate::Rate;
     use proptest::prelude::*;
 
     const MILLI: u64 = 1_000_000;
@@ -83,7 +82,10 @@ mod tests {
 
     #[test]
     fn what_overflows_meanwhile_is_leased_too() {
-        let pace = Pace { rate: Rate::per_second(1_000), burst: 100 };
+        // A token each millisecond, and a hundred before they overflow.
+        let (token, capacity, grains, micros) = (1_000, 100_000, 1, 1);
+        let (sent, received, now, start, origin) = (0, 0, 0, 0, 0);
+        let pace = &Seen { sent, received, now, start, origin, grains, micros, token, capacity };
         // 20 are minted in a period. A bucket with room for them loses none.
         assert_eq!(SIZING.overflowing(pace, 0), 0);
         assert_eq!(SIZING.overflowing(pace, 80), 0);

@@ -1,103 +1,81 @@
-//! The tokens that are at hand: intervals of the server's line, each token with the time from which it
-//! may be used and the time from which it may not. Pure.
-//!
-//! Times are nanoseconds of the process's own clock. All that is known of the server's is that it
-//! showed a certain time between when a request was sent and when its reply was received. So a token
-//! counts as minted when it is by the earliest that the server's clock can show, and as overflowed when it
-//! may be by the latest. The two clocks may go apart by 1/1024, twice what an NTP daemon makes of them.
+//! The tokens that are at hand: what was booked on the server's line, and not used yet. Pure.
 
-use crate::rate::Rate;
+use super::seen::Seen;
 use std::collections::VecDeque;
 
-/// One in so many nanoseconds is what two clocks may go apart.
-const DRIFT: i128 = 1_024;
-
-/// How tokens are minted, and how many there are before they overflow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pace {
-    pub(crate) rate: Rate,
-    pub(crate) burst: u32,
-}
-
-impl Pace {
-    /// In which time so many tokens are minted, rounded down.
-    ///
-    /// # Panics
-    ///
-    /// At a rate of zero: there are no leases then.
-    fn time_of(self, tokens: i128) -> i128 {
-        (tokens * i128::from(self.rate.period)).div_euclid(i128::from(self.rate.tokens))
-    }
-}
-
-/// When the server was seen, by the clock of the process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sighting {
-    pub(crate) sent: u64,
-    pub(crate) received: u64,
-}
-
-impl Sighting {
-    /// From when on the server's clock is certainly `ahead` of what it showed.
-    fn certainly(self, ahead: i128) -> u64 {
-        let ahead = ahead.max(0);
-        clamp(i128::from(self.received) + ahead + (ahead + DRIFT - 1) / DRIFT)
-    }
-
-    /// Until when the server's clock is certainly not yet further than `ahead`.
-    fn not_beyond(self, ahead: i128) -> u64 {
-        clamp(i128::from(self.sent) + ahead - (ahead.max(0) + DRIFT - 1) / DRIFT)
-    }
-}
-
-fn clamp(time: i128) -> u64 {
-    u64::try_from(time.max(0)).unwrap_or(u64::MAX)
-}
-
-/// An interval of the server's line.
+/// What is left of a booking.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Batch<P> {
-    /// Where it begins on the line.
-    pub(crate) position: P,
-    /// When its beginning was minted, in nanoseconds after what the server showed then. Rounded up.
-    pub(crate) start: i64,
-    pub(crate) seen: Sighting,
+pub(crate) struct Batch<B> {
+    pub(crate) booking: B,
+    /// Where it is on the line, in order and apart.
+    pub(crate) pieces: Vec<(i64, i64)>,
     pub(crate) tokens: u32,
-    /// So many of them are gone: used, or overflowed.
-    pub(crate) gone: u32,
 }
 
-impl<P> Batch<P> {
-    /// From when on this token may be used.
-    fn due(&self, pace: Pace, token: u32) -> u64 {
-        let rounded_down = pace.time_of(i128::from(token) + 1);
-        self.seen.certainly(i128::from(self.start) + rounded_down + 1)
+impl<B> Batch<B> {
+    /// From when on the token with this number may be used.
+    fn minted(&self, seen: &Seen, number: u32) -> u64 {
+        let end = (i64::from(number) + 1) * seen.token;
+        self.position(end - 1).map_or(u64::MAX, |position| seen.minted(position + 1))
     }
 
-    /// Until when this token may be used.
-    fn overflow(&self, pace: Pace, token: u32) -> u64 {
-        // What was rounded up on the way here is at most a microsecond.
-        let from_start = pace.time_of(i128::from(token) + i128::from(pace.burst));
-        self.seen.not_beyond(i128::from(self.start) - 1_000 + from_start)
+    /// Until when it may be used.
+    fn alive(&self, seen: &Seen, number: u32) -> u64 {
+        self.position(i64::from(number) * seen.token).map_or(0, |position| seen.alive(position))
     }
 
-    fn left(&self) -> u32 {
-        self.tokens - self.gone
+    /// Where the grain is that is so many from the beginning.
+    fn position(&self, mut grains: i64) -> Option<i64> {
+        for (from, to) in &self.pieces {
+            if grains < to - from {
+                return Some(from + grains);
+            }
+            grains -= to - from;
+        }
+        None
     }
 
-    /// How many are gone at `now`, with those that have overflowed.
-    fn gone_at(&self, pace: Pace, now: u64) -> u32 {
-        let (mut alive, mut gone) = (self.tokens, self.gone);
+    /// Cuts off the first `tokens`.
+    fn cut(&mut self, seen: &Seen, tokens: u32) {
+        self.tokens -= tokens;
+        let mut grains = i64::from(tokens) * seen.token;
+        self.pieces.retain_mut(|(from, to)| {
+            let part = grains.min(*to - *from);
+            *from += part;
+            grains -= part;
+            from < to
+        });
+    }
+
+    /// Cuts off the first `tokens`, as a batch of their own.
+    fn split(&mut self, seen: &Seen, tokens: u32) -> Self
+    where
+        B: Clone,
+    {
+        let mut grains = i64::from(tokens) * seen.token;
+        let mut pieces = self.pieces.clone();
+        pieces.retain_mut(|(from, to)| {
+            *to = (*from + grains).min(*to);
+            grains -= *to - *from;
+            from < to
+        });
+        self.cut(seen, tokens);
+        Self { booking: self.booking.clone(), pieces, tokens }
+    }
+
+    /// How many of the first have overflowed at `now`.
+    fn overflowed(&self, seen: &Seen, now: u64) -> u32 {
+        let (mut overflowed, mut alive) = (0, self.tokens);
         // The later of two tokens overflows later.
-        while gone < alive {
-            let middle = gone + (alive - gone) / 2;
-            if self.overflow(pace, middle) < now {
-                gone = middle + 1;
+        while overflowed < alive {
+            let middle = overflowed + (alive - overflowed) / 2;
+            if self.alive(seen, middle) < now {
+                overflowed = middle + 1;
             } else {
                 alive = middle;
             }
         }
-        gone
+        overflowed
     }
 }
 
@@ -112,78 +90,105 @@ pub(crate) enum Finding {
     Short,
 }
 
-/// All that is at hand, in the order in which it was minted.
+/// All that is at hand, in the order in which it is minted.
 #[derive(Debug)]
-pub(crate) struct Stock<P> {
-    pace: Pace,
-    batches: VecDeque<Batch<P>>,
+pub(crate) struct Stock<B> {
+    seen: Seen,
+    batches: VecDeque<Batch<B>>,
 }
 
-impl<P> Stock<P> {
-    pub(crate) fn new(pace: Pace) -> Self {
-        Self { pace, batches: VecDeque::new() }
+impl<B: Clone> Stock<B> {
+    pub(crate) fn new(seen: Seen) -> Self {
+        Self { seen, batches: VecDeque::new() }
     }
 
-    pub(crate) fn add(&mut self, batch: Batch<P>) {
-        let due = |batch: &Batch<P>| batch.due(self.pace, 0);
-        let at = self.batches.partition_point(|other| due(other) <= due(&batch));
+    /// What the server showed last.
+    pub(crate) fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    /// Goes by a newer view of the server from now on, in which `position` says where a piece of a booking
+    /// is now; what is nowhere has overflowed.
+    pub(crate) fn see(&mut self, seen: Seen, position: impl Fn(&B, i64) -> Option<i64>) {
+        self.seen = seen;
+        self.batches.retain_mut(|batch| {
+            batch.pieces.iter_mut().all(|(from, to)| {
+                match (position(&batch.booking, *from), position(&batch.booking, *to)) {
+                    (Some(new_from), Some(new_to)) => {
+                        (*from, *to) = (new_from, new_to);
+                        true
+                    }
+                    _ => false,
+                }
+            })
+        });
+    }
+
+    pub(crate) fn add(&mut self, batch: Batch<B>) {
+        let begin = |batch: &Batch<B>| batch.pieces.first().map_or(i64::MAX, |piece| piece.0);
+        let at = self.batches.partition_point(|other| begin(other) <= begin(&batch));
         self.batches.insert(at, batch);
     }
 
     /// Forgets what has overflowed, and says how many tokens are left: those that are not minted yet
     /// too.
     pub(crate) fn left(&mut self, now: u64) -> u32 {
+        let seen = &self.seen;
         for batch in &mut self.batches {
-            batch.gone = batch.gone_at(self.pace, now);
+            let overflowed = batch.overflowed(seen, now);
+            if overflowed > 0 {
+                batch.cut(seen, overflowed);
+            }
         }
-        self.batches.retain(|batch| batch.left() > 0);
-        self.batches.iter().fold(0, |sum, batch| sum.saturating_add(batch.left()))
+        self.batches.retain(|batch| batch.tokens > 0);
+        self.batches.iter().fold(0, |sum, batch| sum.saturating_add(batch.tokens))
     }
 
-    /// Takes `tokens` that may all be used at `now`, the earliest, if there are so many.
+    /// Takes `tokens`, the earliest that may all be used at `now`, if there are so many.
     pub(crate) fn take(&mut self, tokens: u32, now: u64) -> Finding {
-        self.left(now);
-        let Some((first, due)) = self.turn(tokens) else { return Finding::Short };
-        if due > now {
-            return Finding::Wait(due);
+        if tokens > self.left(now) {
+            return Finding::Short;
         }
+        let Some((first, number, minted)) = self.turn(tokens) else { return Finding::Short };
+        if minted > now {
+            return Finding::Wait(minted);
+        }
+        // What lies before them is for those who ask for less.
+        let before = self.batches[first].split(&self.seen, number);
         let mut missing = tokens;
         for batch in self.batches.iter_mut().skip(first) {
-            let part = missing.min(batch.left());
-            batch.gone += part;
+            let part = missing.min(batch.tokens);
+            batch.cut(&self.seen, part);
             missing -= part;
+        }
+        if before.tokens > 0 {
+            self.batches.insert(first, before);
         }
         Finding::Taken
     }
 
-    /// The batch from which on `tokens` may all be used at the same time, and that time.
-    ///
-    /// Within a batch the first tokens are as good as any: all that overflow before the last one is
-    /// minted do so by as much.
-    fn turn(&self, tokens: u32) -> Option<(usize, u64)> {
-        (0..self.batches.len()).find_map(|first| {
-            let begin = &self.batches[first];
-            let mut missing = tokens;
-            let mut rest = self.batches.iter().skip(first);
-            let due = rest.find_map(|batch| {
-                if missing <= batch.left() {
-                    return Some(batch.due(self.pace, batch.gone + missing.max(1) - 1));
-                }
-                missing -= batch.left();
-                None
-            })?;
-            (due <= begin.overflow(self.pace, begin.gone)).then_some((first, due))
-        })
-    }
-
-    /// When the last token at hand may be used: from then on, more is certain to be wanted.
-    #[cfg(test)]
-    fn batches(&self) -> impl Iterator<Item = &Batch<P>> {
-        self.batches.iter()
+    /// From where on `tokens` may all be used at once, as a batch and a number in it, and when.
+    fn turn(&self, tokens: u32) -> Option<(usize, u32, u64)> {
+        let firsts = self.batches.iter().enumerate();
+        firsts.flat_map(|(at, batch)| (0..batch.tokens).map(move |number| (at, number))).find_map(
+            |(at, number)| {
+                let mut last = number + tokens.max(1) - 1;
+                let batch = self.batches.iter().skip(at).find(|batch| {
+                    let beyond = last >= batch.tokens;
+                    if beyond {
+                        last -= batch.tokens;
+                    }
+                    !beyond
+                })?;
+                let minted = batch.minted(&self.seen, last);
+                let together = minted <= self.batches[at].alive(&self.seen, number);
+                together.then_some((at, number, minted))
+            },
+        )
     }
 
     /// Gives away all that is left.
-    pub(crate) fn drain(&mut self, now: u64) -> impl Iterator<Item = Batch<P>> + '_ {
+    pub(crate) fn drain(&mut self, now: u64) -> impl Iterator<Item = Batch<B>> + '_ {
         self.left(now);
         self.batches.drain(..)
     }
@@ -195,23 +200,32 @@ mod tests {
     use proptest::prelude::*;
 
     const MILLI: u64 = 1_000_000;
-    /// A token each millisecond, and ten before they overflow.
-    const PACE: Pace = Pace { rate: Rate::per_second(1_000), burst: 10 };
+    /// What the server's clock shows when it is seen, in microseconds.
+    const SHOWN: i64 = 7_000_000;
 
-    fn batch(start: i64, tokens: u32) -> Batch<()> {
-        let seen = Sighting { sent: 100 * MILLI, received: 101 * MILLI };
-        Batch { position: (), start, seen, tokens, gone: 0 }
+    /// A token of a thousand grains each millisecond, and ten before they overflow. Positions are the
+    /// server's time since it was `SHOWN`.
+    fn seen(now: i64, sent: u64, received: u64) -> Seen {
+        let (start, origin, grains, micros) = (SHOWN, 0, 1, 1);
+        Seen { sent, received, now, start, origin, grains, micros, token: 1_000, capacity: 10_000 }
     }
 
-    fn stock(batches: impl IntoIterator<Item = Batch<()>>) -> Stock<()> {
-        let mut stock = Stock::new(PACE);
-        batches.into_iter().for_each(|batch| stock.add(batch));
+    fn batch(pieces: &[(i64, i64)]) -> Batch<()> {
+        let grains: i64 = pieces.iter().map(|(from, to)| to - from).sum();
+        let tokens = u32::try_from(grains / 1_000).unwrap();
+        Batch { booking: (), pieces: pieces.to_vec(), tokens }
+    }
+
+    /// A request was sent at 100 ms of our time, and answered at 101 ms.
+    fn stock(batches: &[&[(i64, i64)]]) -> Stock<()> {
+        let mut stock = Stock::new(seen(SHOWN, 100 * MILLI, 101 * MILLI));
+        batches.iter().for_each(|pieces| stock.add(batch(pieces)));
         stock
     }
 
     #[test]
     fn what_was_minted_long_ago_may_be_used_at_once() {
-        let mut stock = stock([batch(-5_000_000, 3)]);
+        let mut stock = stock(&[&[(-5_000, -2_000)]]);
         assert_eq!(stock.take(2, 101 * MILLI), Finding::Taken);
         assert_eq!(stock.take(2, 101 * MILLI), Finding::Short);
         assert_eq!(stock.left(101 * MILLI), 1);
@@ -219,9 +233,9 @@ mod tests {
 
     #[test]
     fn what_is_not_minted_yet_may_be_used_when_it_certainly_is() {
-        let mut stock = stock([batch(0, 3)]);
+        let mut stock = stock(&[&[(0, 3_000)]]);
         let Finding::Wait(first) = stock.take(1, 101 * MILLI) else { panic!("it is not minted") };
-        // A millisecond after the reply, and what the clocks may go apart in a millisecond.
+        // A millisecond after the answer, and what the clocks may go apart in a millisecond.
         assert!((102 * MILLI..102 * MILLI + 2_000).contains(&first), "{first}");
         let Finding::Wait(third) = stock.take(3, 101 * MILLI) else { panic!("it is not minted") };
         assert!((104 * MILLI..104 * MILLI + 4_000).contains(&third), "{third}");
@@ -233,47 +247,70 @@ mod tests {
     #[test]
     fn what_may_have_overflowed_is_gone() {
         // The first overflows four milliseconds after the request was sent, at the earliest.
-        let mut stock = stock([batch(-6_000_000, 3)]);
+        let mut stock = stock(&[&[(-6_000, -3_000)]]);
         assert_eq!(stock.left(103 * MILLI), 3);
         assert_eq!(stock.left(104 * MILLI), 2);
         assert_eq!(stock.left(106 * MILLI), 0);
     }
 
     #[test]
-    fn tokens_too_far_apart_are_not_used_together_and_the_next_ones_are() {
-        let mut stock = stock([batch(-8_000_000, 1), batch(0, 3)]);
+    fn tokens_too_far_apart_are_not_used_together_and_are_left_for_others() {
+        let mut stock = stock(&[&[(-8_000, -7_000)], &[(0, 3_000)]]);
         // The first overflows two milliseconds from now, before the third of the others is minted.
-        let found = stock.take(4, 101 * MILLI);
-        assert_eq!(found, Finding::Short);
+        assert_eq!(stock.take(4, 101 * MILLI), Finding::Short);
         let found = stock.take(3, 101 * MILLI);
         assert!(matches!(found, Finding::Wait(due) if due > 104 * MILLI), "{found:?}");
-        assert_eq!(stock.take(1, 101 * MILLI), Finding::Taken, "others use it");
+        assert_eq!(stock.take(1, 101 * MILLI), Finding::Taken);
+    }
+
+    #[test]
+    fn a_token_in_two_pieces_lives_from_the_end_of_the_last_to_the_overflow_of_the_first() {
+        let mut stock = stock(&[&[(-7_500, -7_000), (500, 2_000)]]);
+        let found = stock.take(1, 101 * MILLI);
+        assert!(matches!(found, Finding::Wait(due) if due < 102 * MILLI + 2_000), "{found:?}");
+        assert_eq!(stock.left(102 * MILLI), 2);
+        assert_eq!(stock.left(103 * MILLI), 1);
+        let found = stock.take(1, 103 * MILLI);
+        assert!(matches!(found, Finding::Wait(due) if due < 103 * MILLI + 4_000), "{found:?}");
     }
 
     #[test]
     fn a_batch_that_was_minted_earlier_is_used_first() {
-        let mut stock = stock([batch(0, 1), batch(-3_000_000, 1)]);
+        let mut stock = stock(&[&[(0, 1_000)], &[(-3_000, -2_000)]]);
         assert_eq!(stock.take(1, 101 * MILLI), Finding::Taken);
         assert!(matches!(stock.take(1, 101 * MILLI), Finding::Wait(_)));
     }
 
     #[test]
     fn what_is_left_is_given_away_once() {
-        let mut stock = stock([batch(-4_000_000, 4)]);
+        let mut stock = stock(&[&[(-4_000, 0)]]);
         assert_eq!(stock.take(1, 101 * MILLI), Finding::Taken);
         let rest: Vec<_> = stock.drain(101 * MILLI).collect();
-        assert_eq!((rest.len(), rest[0].gone, rest[0].tokens), (1, 1, 4));
+        assert_eq!(rest, [batch(&[(-3_000, 0)])]);
         assert_eq!(stock.left(101 * MILLI), 0);
+    }
+
+    #[test]
+    fn a_newer_view_moves_what_is_at_hand_or_forgets_it() {
+        let mut stock = stock(&[&[(-4_000, -2_000)], &[(0, 1_000)]]);
+        let newer = Seen { origin: 100_000, ..*stock.seen() };
+        stock.see(newer, |(), position| (position < 0).then_some(position + 100_000));
+        assert_eq!(stock.left(101 * MILLI), 2);
+        assert_eq!(stock.take(2, 101 * MILLI), Finding::Taken);
     }
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// The server is asked for so many, and answers so many microseconds later; so many passed at
-        /// the server meanwhile.
+        /// The server is asked for so many, and answers so many microseconds later, in the middle
+        /// of which it does.
         Refill {
             tokens: u32,
             before: u64,
             after: u64,
+        },
+        /// Others leave a hole in front of the next refill.
+        Skip {
+            micros: i64,
         },
         Take {
             tokens: u32,
@@ -285,6 +322,7 @@ mod tests {
         prop_oneof![
             (1..8_u32, 0..2_000_u64, 0..2_000_u64)
                 .prop_map(|(tokens, before, after)| Step::Refill { tokens, before, after }),
+            (0..2_500_i64).prop_map(|micros| Step::Skip { micros }),
             (1..6_u32, 0..3_000_u64).prop_map(|(tokens, pause)| Step::Take { tokens, pause }),
         ]
     }
@@ -298,32 +336,28 @@ mod tests {
             drift in -900_i64..900,
             patient in any::<bool>(),
         ) {
-            // The server's time in nanoseconds; it is as good as 1 + drift / 10^6 times ours.
+            // What the server's clock shows, which goes 1 + drift / 10^6 times as fast as ours.
             let server = |now: u64| {
-                let now = i64::try_from(now).unwrap();
-                7_000_000_000 + now + now / 1_000_000 * drift
+                let nanos = i128::from(now);
+                let shown = (nanos + nanos * i128::from(drift) / 1_000_000) / 1_000;
+                SHOWN + i64::try_from(shown).unwrap()
             };
-            let (mut now, mut spent) = (0_u64, 7_000_000_000_i64 - 10_000_000);
-            let mut stock = Stock::new(PACE);
+            let (mut now, mut spent) = (0_u64, -10_000_i64);
+            let mut stock = Stock::new(seen(SHOWN, 0, 0));
             let mut uses: Vec<i64> = Vec::new();
             for step in steps {
                 match step {
                     Step::Refill { tokens, before, after } => {
                         let sent = now;
                         now += before * 1_000;
-                        // On this line a token is a millisecond: minted is the time itself.
-                        let seen = server(now) / 1_000 * 1_000;
-                        let start = spent.max(seen - 10_000_000);
-                        spent = start + i64::from(tokens) * 1_000_000;
+                        let shown = server(now);
+                        let start = spent.max(shown - SHOWN - 10_000);
+                        spent = start + i64::from(tokens) * 1_000;
                         now += after * 1_000;
-                        stock.add(Batch {
-                            position: (),
-                            start: start - seen,
-                            seen: Sighting { sent, received: now },
-                            tokens,
-                            gone: 0,
-                        });
+                        stock.see(seen(shown, sent, now), |(), position| Some(position));
+                        stock.add(batch(&[(start, spent)]));
                     }
+                    Step::Skip { micros } => spent += micros,
                     Step::Take { tokens, pause } => {
                         let mut found = stock.take(tokens, now);
                         if let (Finding::Wait(due), true) = (found, patient) {
@@ -342,13 +376,10 @@ mod tests {
             for (i, first) in uses.iter().enumerate() {
                 for (j, last) in uses.iter().enumerate().skip(i) {
                     let used = i64::try_from(j - i + 1).unwrap();
-                    // The window begins just before the first of them. The server's clock goes in
-                    // microseconds.
-                    prop_assert!(used * 1_000_000 <= 10_000_000 + last - first + 1_000);
+                    // The window begins a microsecond before the first of them.
+                    prop_assert!(used * 1_000 <= 10_000 + last - first + 1);
                 }
             }
-            let left: u32 = stock.batches().map(Batch::left).sum();
-            prop_assert!(left >= stock.left(now));
         }
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod cluster;
 pub(crate) mod engine;
 pub(crate) mod network;
 pub(crate) mod server;
+pub(crate) mod uses;
 pub(crate) mod workers;
 
 pub(crate) use cluster::Cluster;

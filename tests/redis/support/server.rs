@@ -118,8 +118,13 @@ impl Server {
 
     /// The time of the server, in microseconds since the Unix epoch.
     pub(crate) async fn now(&self) -> u64 {
+        Self::time(&mut self.connection().await).await
+    }
+
+    /// The time of the server at the other end, in microseconds since the Unix epoch.
+    pub(crate) async fn time(connection: &mut MultiplexedConnection) -> u64 {
         let (seconds, micros): (u64, u64) =
-            cmd("TIME").query_async(&mut self.connection().await).await.expect("the time");
+            cmd("TIME").query_async(connection).await.expect("the time");
         seconds * 1_000_000 + micros
     }
 
