@@ -85,7 +85,6 @@
 //! |---|---|---|
 //! | `quanta` | no | a clock that is read in less than half the time: [`Clock`] |
 //! | `redis` | no | limits that processes share, on a Redis or Valkey server: [`redis`](https://docs.rs/paceline/latest/paceline/redis/) |
-//! | `redis-cluster` | no | the same on a cluster |
 //! | `serde` | no | `Serialize` and `Deserialize` for [`Rate`], as the text that it prints |
 //! | `tracing` | no | events of those who wait, and of changes of the settings; nothing of a request that is served at once |
 //!

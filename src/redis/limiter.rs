@@ -25,8 +25,8 @@ pub struct RedisLimiter {
 
 impl RedisLimiter {
     /// A builder of a limiter with the name `name` on the server behind `connection`: a
-    /// `redis::aio::ConnectionManager`, a `MultiplexedConnection`, or with the feature
-    /// `redis-cluster` a `ClusterConnection`.
+    /// `MultiplexedConnection`, or by features of the crate `redis` a `ConnectionManager` or a
+    /// `ClusterConnection`.
     ///
     /// All who use a name share one limit. The first to come decides on its rate and burst, and the
     /// others follow; [`set_rate`](Self::set_rate) changes it for all.

@@ -1,0 +1,3 @@
+mod seen;
+mod sizing;
+mod stock;
