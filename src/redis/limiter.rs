@@ -64,7 +64,6 @@ impl RedisLimiter {
     pub async fn try_acquire_many(&self, n: u32) -> Result<(), Error<TryAcquireError>> {
         let refused = |turn| Err(Error::Refused(TryAcquireError::Limited(Limited::new(n, turn))));
         match self.line.book(n, Patience::AtMost(Duration::ZERO)).await? {
-            Outcome::Nothing => Ok(()),
             Outcome::Booked(held) => {
                 held.keep();
                 Ok(())
@@ -109,8 +108,7 @@ impl RedisLimiter {
     /// What it booked before it was dropped is given back in the background.
     pub async fn reserve_many(&self, n: u32) -> Result<Reservation, Error<ReserveError>> {
         match self.line.book(n, Patience::Forever).await? {
-            Outcome::Nothing => Ok(Reservation::new(None)),
-            Outcome::Booked(held) => Ok(Reservation::new(Some(held))),
+            Outcome::Booked(held) => Ok(Reservation::new(held)),
             Outcome::ExceedsBurst { burst } => {
                 Err(Error::Refused(ReserveError::ExceedsBurst { requested: n, burst }))
             }

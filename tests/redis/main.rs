@@ -6,5 +6,6 @@
 
 #![cfg(feature = "redis")]
 
+mod oracle;
 mod servers;
 mod support;
