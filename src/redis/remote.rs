@@ -208,10 +208,12 @@ impl Line {
     }
 }
 
+type Call = Pin<Box<dyn Future<Output = Result<Reply, Failure>> + Send>>;
+
 /// A call that goes on when it is dropped, as the server goes on with it.
 struct InFlight {
     line: Arc<Line>,
-    call: Option<Pin<Box<dyn Future<Output = Result<Reply, Failure>> + Send>>>,
+    call: Option<Call>,
 }
 
 impl Future for InFlight {
