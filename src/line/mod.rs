@@ -30,6 +30,9 @@ pub(crate) use plain::Verdict;
 pub(crate) use position::{Interval, Position};
 pub(crate) use scale::Bounds;
 
+#[cfg(feature = "redis")]
+pub(crate) use scale::{Grid, fit};
+
 #[cfg(all(test, paceline_loom))]
 pub(crate) use {config::ConfigCell, ledger::Loss};
 
@@ -148,7 +151,7 @@ struct Plan {
 impl Line {
     /// A line with `initial` tokens minted and not spent.
     pub(crate) fn new(settings: Settings) -> Self {
-        Self::with_token(scale::fit(settings.rate, settings.bounds), settings)
+        Self::with_token(scale::fit(settings.rate, settings.bounds, scale::Grid::NANOS), settings)
     }
 
     fn with_token(token: Grains, settings: Settings) -> Self {

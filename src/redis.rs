@@ -1,0 +1,24 @@
+//! Limits that processes share, on a Redis or Valkey server.
+
+mod acquire;
+mod builder;
+mod clock;
+mod connection;
+mod error;
+mod keyed;
+mod limiter;
+mod name;
+mod numbers;
+mod remote;
+mod reply;
+mod reservation;
+mod script;
+mod settings;
+
+pub use acquire::{Acquire, AcquireFuture};
+pub use builder::Builder;
+pub use clock::TimeSource;
+pub use error::{Error, Failure};
+pub use keyed::KeyedRedisLimiter;
+pub use limiter::RedisLimiter;
+pub use reservation::Reservation;
