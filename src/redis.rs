@@ -6,6 +6,7 @@ mod clock;
 mod connection;
 mod error;
 mod keyed;
+mod lease;
 mod limiter;
 mod name;
 mod numbers;

@@ -121,6 +121,21 @@ impl Line {
         })
     }
 
+    /// Books the earliest turn, however late, for one who keeps his own books of it.
+    pub(super) async fn lease(self: &Arc<Self>, permits: u32) -> Result<Reply, Failure> {
+        self.call(Operation::Book, vec![f64::from(permits), -1.0]).await
+    }
+
+    /// What is to be given back unless it is kept.
+    pub(super) fn held(self: &Arc<Self>, booking: Booking) -> Held {
+        Held { line: Arc::clone(self), permits: 0, booking: Some(booking) }
+    }
+
+    /// Goes on in the background.
+    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.remote.runtime.spawn(work);
+    }
+
     /// Sets the limit for all who share it.
     pub(super) async fn set(self: &Arc<Self>, settings: Settings) -> Result<(), Failure> {
         let [_, _, grains, over, capacity] = settings.to_numbers();

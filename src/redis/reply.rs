@@ -29,9 +29,9 @@ pub(super) enum Status {
 pub(super) struct Clock {
     pub(super) settings: Settings,
     /// What positions are counted from; it grows by one with each lap.
-    epoch: i64,
-    start: i64,
-    origin: i64,
+    pub(super) epoch: i64,
+    pub(super) start: i64,
+    pub(super) origin: i64,
 }
 
 /// A stretch of the line.
@@ -44,10 +44,10 @@ pub(super) struct Piece {
 /// What was booked, such that it can be given back once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Booking {
-    booked_at: i64,
-    epoch: i64,
-    id: i64,
-    pieces: Vec<Piece>,
+    pub(super) booked_at: i64,
+    pub(super) epoch: i64,
+    pub(super) id: i64,
+    pub(super) pieces: Vec<Piece>,
 }
 
 /// An answer of the script.
@@ -118,7 +118,7 @@ impl Reply {
 
 impl Clock {
     /// When all up to `position` is minted; `None` if never.
-    fn due(&self, position: i64) -> Option<i64> {
+    pub(super) fn due(&self, position: i64) -> Option<i64> {
         let Settings { grains, over, .. } = self.settings;
         let missing = u128::try_from(position - self.origin).unwrap_or(0);
         let micros = (missing * u128::from(over)).div_ceil(u128::from(grains).max(1));
@@ -128,10 +128,15 @@ impl Clock {
         self.start.checked_add(i64::try_from(micros).ok()?)
     }
 
-    /// Where a position of `booking` lies for this clock, if it still counts from there.
+    /// By how much a position of that epoch is further ahead for this clock, if it still counts from there.
+    pub(super) fn shift(&self, epoch: i64) -> Option<i64> {
+        let laps = self.epoch - epoch;
+        (-6..=6).contains(&laps).then(|| -laps * LAP)
+    }
+
+    /// Where a position of `booking` lies for this clock.
     fn place(&self, booking: &Booking, position: i64) -> Option<i64> {
-        let laps = self.epoch - booking.epoch;
-        (-6..=6).contains(&laps).then(|| position - laps * LAP)
+        Some(position + self.shift(booking.epoch)?)
     }
 
     /// When the turn of `booking` comes; `None` if the server has forgotten it.
