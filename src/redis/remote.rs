@@ -6,6 +6,7 @@ use super::error::Failure;
 use super::reply::{Booking, Clock, Reply, Status};
 use super::script;
 use super::settings::Settings;
+use crate::breaker::CircuitBreaker;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -22,6 +23,8 @@ pub(super) struct Remote {
     pub(super) connection: Arc<dyn Connection>,
     pub(super) timeout: Duration,
     pub(super) time: TimeSource,
+    /// Spares who asks the wait for a server that does not answer.
+    pub(super) breaker: CircuitBreaker,
     /// Gives back what a dropped future had booked.
     pub(super) runtime: Handle,
 }
@@ -126,9 +129,13 @@ impl Line {
         self.call(Operation::Book, vec![f64::from(permits), -1.0]).await
     }
 
-    /// What is to be given back unless it is kept.
-    pub(super) fn held(self: &Arc<Self>, booking: Booking) -> Held {
-        Held { line: Arc::clone(self), permits: 0, booking: Some(booking) }
+    /// Gives a booking back in the background, used or not.
+    pub(super) fn give_back_later(self: &Arc<Self>, booking: Booking) {
+        let line = Arc::clone(self);
+        self.spawn(async move {
+            // There is nobody to tell of a failure.
+            let _ = line.give_back(booking, true).await;
+        });
     }
 
     /// Goes on in the background.
@@ -175,7 +182,15 @@ impl Line {
             call: Some(Box::pin(Arc::clone(self).ask(operation, more))),
         };
         let limit = self.remote.timeout;
-        timeout(limit, call).await.unwrap_or(Err(Failure::Timeout { limit }))
+        let attempt = self.remote.breaker.enter().map_err(Failure::Open)?;
+        let answer = timeout(limit, call).await.unwrap_or(Err(Failure::Timeout { limit }));
+        match &answer {
+            Ok(_) => attempt.succeeded(),
+            // It has answered all the same.
+            Err(Failure::Answer) => drop(attempt),
+            Err(_) => attempt.failed(),
+        }
+        answer
     }
 
     async fn ask(self: Arc<Self>, operation: Operation, more: Vec<f64>) -> Result<Reply, Failure> {
@@ -322,7 +337,7 @@ impl Reading {
 }
 
 /// As good as never, and within what every platform's clock can tell.
-const FAR_AWAY: Duration = Duration::from_secs(30 * 365 * 86_400);
+pub(super) const FAR_AWAY: Duration = Duration::from_secs(30 * 365 * 86_400);
 
 /// Whole microseconds, at most those of 30 years.
 fn micros(wait: Duration) -> f64 {

@@ -6,5 +6,6 @@
 
 #![cfg(feature = "redis")]
 
+mod leases;
 mod servers;
 mod support;

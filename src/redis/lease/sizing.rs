@@ -35,7 +35,11 @@ impl Sizing {
         let last = u64::from(last);
         let wanted = u64::try_from(per_period).unwrap_or(u64::MAX);
         let wanted = wanted.clamp(last / 2, (last * GROWTH).max(1));
-        u32::try_from(wanted).unwrap_or(u32::MAX).clamp(1, self.most.max(1)).max(needs)
+        self.at_most(u32::try_from(wanted).unwrap_or(u32::MAX).max(needs))
+    }
+
+    pub(crate) fn at_most(self, size: u32) -> u32 {
+        size.clamp(1, self.most.max(1))
     }
 
     /// Whether to ask for more when so many are `left` of leases of this `size`: early enough that half

@@ -155,14 +155,14 @@ impl<B: Clone> Stock<B> {
             return Finding::Wait(minted);
         }
         // What lies before them is for those who ask for less.
-        let before = self.batches[first].split(&self.seen, number);
+        let before = (number > 0).then(|| self.batches[first].split(&self.seen, number));
         let mut missing = tokens;
         for batch in self.batches.iter_mut().skip(first) {
             let part = missing.min(batch.tokens);
             batch.cut(&self.seen, part);
             missing -= part;
         }
-        if before.tokens > 0 {
+        if let Some(before) = before {
             self.batches.insert(first, before);
         }
         Finding::Taken
