@@ -51,6 +51,8 @@ pub enum BuildError {
         /// How many there is room for.
         capacity: u32,
     },
+    /// Permits of a limit on a server can be leased by the server's time only.
+    LeaseNeedsServerTime,
     /// There can't be so many stripes, or of so many permits.
     StripesOutOfRange {
         /// How many stripes: 1 to 1024.
@@ -105,6 +107,9 @@ impl Display for BuildError {
             ),
             Self::DelayExceedsCapacity { delay, capacity } => {
                 write!(f, "a delay after {delay} exceeds the capacity of {capacity}")
+            }
+            Self::LeaseNeedsServerTime => {
+                f.write_str("permits are leased by the server's time, and another was asked for")
             }
             Self::StripesOutOfRange { stripes, batch } => write!(
                 f,

@@ -1,6 +1,8 @@
 //! The future that awaits permits from a server.
 
 use super::error::Error;
+use super::lease::Told;
+use super::limiter::RedisLimiter;
 use super::remote::{Held, Line, Outcome, Patience, Turn};
 use crate::builder::USUAL_SLACK;
 use crate::error::AcquireError;
@@ -11,7 +13,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 /// How often one who waits asks whether the limit was set to something else.
-const ASKS_EVERY: Duration = Duration::from_secs(1);
+pub(super) const ASKS_EVERY: Duration = Duration::from_secs(1);
 
 /// Awaits permits from a server: what [`RedisLimiter::acquire`](super::RedisLimiter::acquire) and its
 /// kin return. Awaited, it resolves to how long it waited.
@@ -22,11 +24,11 @@ const ASKS_EVERY: Duration = Duration::from_secs(1);
 /// the background, on the runtime that the limiter was built on; completed, it holds nothing.
 #[must_use = "it does nothing unless you `.await` it"]
 pub struct Acquire<'a> {
-    line: Arc<Line>,
+    limiter: RedisLimiter,
     permits: u32,
     within: Option<Duration>,
     before: Option<Instant>,
-    limiter: PhantomData<&'a ()>,
+    lifetime: PhantomData<&'a ()>,
 }
 
 /// What [`Acquire`] is when it is awaited.
@@ -34,8 +36,8 @@ pub type AcquireFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Duration, Error<AcquireError>>> + Send + 'a>>;
 
 impl Acquire<'_> {
-    pub(super) fn new(line: Arc<Line>, permits: u32) -> Self {
-        Self { line, permits, within: None, before: None, limiter: PhantomData }
+    pub(super) fn new(limiter: RedisLimiter, permits: u32) -> Self {
+        Self { limiter, permits, within: None, before: None, lifetime: PhantomData }
     }
 
     /// Waits for at most `wait`, counted from when it is awaited. If its turn comes later, it is
@@ -65,8 +67,8 @@ impl<'a> IntoFuture for Acquire<'a> {
         let began = Instant::now();
         let within = self.within.and_then(|wait| began.checked_add(wait));
         let until = within.into_iter().chain(self.before).min();
-        let Self { line, permits, .. } = self;
-        Box::pin(Terms { permits, began, until }.acquire(line))
+        let Self { limiter, permits, .. } = self;
+        Box::pin(Terms { permits, began, until }.acquire(limiter))
     }
 }
 
@@ -79,7 +81,31 @@ struct Terms {
 }
 
 impl Terms {
-    async fn acquire(self, line: Arc<Line>) -> Result<Duration, Error<AcquireError>> {
+    async fn acquire(self, limiter: RedisLimiter) -> Result<Duration, Error<AcquireError>> {
+        let Self { permits, began, until } = self;
+        match self.acquire_leased(&limiter).await {
+            Err(Error::Failed(failure)) => {
+                limiter.substitute().acquire(permits, began, until, failure).await
+            }
+            outcome => {
+                limiter.substitute().stand_back();
+                outcome
+            }
+        }
+    }
+
+    async fn acquire_leased(self, limiter: &RedisLimiter) -> Result<Duration, Error<AcquireError>> {
+        let Some(leased) = limiter.leased() else {
+            return self.acquire_on_server(limiter.line()).await;
+        };
+        match leased.acquire(self.permits, self.until).await? {
+            Told::Taken => Ok(self.began.elapsed()),
+            Told::NotBefore(turn) => Err(Error::Refused(self.too_late(Some(turn)))),
+            Told::AskTheServer => self.acquire_on_server(limiter.line()).await,
+        }
+    }
+
+    async fn acquire_on_server(self, line: &Arc<Line>) -> Result<Duration, Error<AcquireError>> {
         loop {
             let patience = match self.until {
                 None => Patience::Forever,

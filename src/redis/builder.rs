@@ -3,11 +3,14 @@
 use super::clock::TimeSource;
 use super::connection::Connection;
 use super::error::Error;
+use super::fallback::{Fallback, Substitute};
 use super::keyed::KeyedRedisLimiter;
+use super::lease::{Lease, Leased};
 use super::limiter::RedisLimiter;
 use super::name;
 use super::remote::{Line, Remote};
 use super::settings::Settings;
+use crate::breaker::CircuitBreaker;
 use crate::error::BuildError;
 use crate::line::Bounds;
 use crate::rate::Rate;
@@ -31,6 +34,9 @@ pub struct Builder<L> {
     max_burst: Option<u32>,
     timeout: Duration,
     time: TimeSource,
+    breaker: Option<CircuitBreaker>,
+    lease: Option<Lease>,
+    fallback: Fallback,
     limiter: PhantomData<fn() -> L>,
 }
 
@@ -45,6 +51,9 @@ impl<L> Builder<L> {
             max_burst: None,
             timeout: USUAL_TIMEOUT,
             time: TimeSource::default(),
+            breaker: None,
+            lease: None,
+            fallback: Fallback::default(),
             limiter: PhantomData,
         }
     }
@@ -82,6 +91,14 @@ impl<L> Builder<L> {
         self
     }
 
+    /// What spares callers the wait for a server that does not answer: one that opens for 300 ms after
+    /// 5 failures in a row unless set. While it is open, calls fail at once with
+    /// [`Failure::Open`](super::Failure::Open), and the fallback is all that there is.
+    pub fn breaker(mut self, breaker: CircuitBreaker) -> Self {
+        self.breaker = Some(breaker);
+        self
+    }
+
     fn settings(&self) -> Result<(Settings, Bounds), BuildError> {
         let (rate, burst) = (self.rate, self.burst);
         if let Some(max) = self.max_rate.filter(|max| rate.exceeds(*max) && !rate.is_unlimited()) {
@@ -99,12 +116,29 @@ impl<L> Builder<L> {
     }
 
     fn remote(self) -> Arc<Remote> {
-        let Self { connection, timeout, time, .. } = self;
-        Arc::new(Remote { connection, timeout, time, runtime: Handle::current() })
+        let Self { connection, timeout, time, breaker, .. } = self;
+        let breaker = breaker.unwrap_or_else(usual_breaker);
+        Arc::new(Remote { connection, timeout, time, breaker, runtime: Handle::current() })
     }
 }
 
+fn usual_breaker() -> CircuitBreaker {
+    CircuitBreaker::new(5, 5, Duration::from_millis(300)).expect("numbers that it takes")
+}
+
 impl Builder<RedisLimiter> {
+    /// Leases permits, instead of asking the server for each request.
+    pub fn lease(mut self, lease: Lease) -> Self {
+        self.lease = Some(lease);
+        self
+    }
+
+    /// What becomes of requests while the server can't be asked: they fail unless this is set.
+    pub fn fallback(mut self, fallback: Fallback) -> Self {
+        self.fallback = fallback;
+        self
+    }
+
     /// The limiter. The server is asked once: so it is known to be there, and to run the script.
     ///
     /// # Errors
@@ -117,10 +151,16 @@ impl Builder<RedisLimiter> {
     /// Outside of a Tokio runtime.
     pub async fn build(self) -> Result<RedisLimiter, Error<BuildError>> {
         let (settings, bounds) = self.settings()?;
+        if self.lease.is_some() && !self.time.is_server() {
+            return Err(BuildError::LeaseNeedsServerTime.into());
+        }
         let key = name::of_limit(&self.name);
+        let substitute = Substitute::new(self.fallback, self.rate, self.burst);
+        let lease = self.lease;
         let line = Line::new(self.remote(), key, settings);
         line.tokens().await?;
-        Ok(RedisLimiter::new(line, bounds))
+        let leased = lease.map(|lease| Leased::new(Arc::clone(&line), lease));
+        Ok(RedisLimiter::new(line, bounds, leased, substitute))
     }
 }
 

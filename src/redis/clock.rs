@@ -45,6 +45,10 @@ impl TimeSource {
         Self(Source::By(Arc::new(now)))
     }
 
+    pub(super) fn is_server(&self) -> bool {
+        matches!(self.0, Source::Server)
+    }
+
     /// Microseconds since the epoch; zero for the server's.
     pub(super) fn micros(&self) -> u64 {
         let now = match &self.0 {

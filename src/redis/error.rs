@@ -1,5 +1,6 @@
 //! Why a limiter on a server served nobody.
 
+use crate::breaker::BreakerOpen;
 use crate::error::{BuildError, RangeError, TryAcquireError};
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
@@ -38,6 +39,9 @@ pub enum Failure {
         /// What the server says.
         reason: String,
     },
+    /// The server has failed before, and is not asked for a while:
+    /// see [`Builder::breaker`](super::Builder::breaker).
+    Open(BreakerOpen),
     /// The answer is none that the script gives: something else is stored under the name.
     Answer,
 }
@@ -107,6 +111,7 @@ impl Display for Failure {
             Self::Timeout { limit } => write!(f, "the server did not answer within {limit:?}"),
             Self::Unreachable { reason } => write!(f, "the server is out of reach: {reason}"),
             Self::Server { code, reason } => write!(f, "the server refused: {code} {reason}"),
+            Self::Open(open) => write!(f, "the server is not asked: {open}"),
             Self::Answer => f.write_str("the server's answer is none of a limiter's"),
         }
     }

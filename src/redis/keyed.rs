@@ -3,6 +3,7 @@
 use super::acquire::Acquire;
 use super::builder::Builder;
 use super::error::{Error, Failure};
+use super::fallback::Substitute;
 use super::limiter::RedisLimiter;
 use super::name;
 use super::remote::{Line, Remote};
@@ -48,7 +49,7 @@ impl KeyedRedisLimiter {
     /// The limiter of one key: for several calls in a row, and for all that is not here by itself.
     #[must_use]
     pub fn of(&self, key: impl AsRef<str>) -> RedisLimiter {
-        RedisLimiter::new(self.line(key.as_ref()), self.bounds)
+        RedisLimiter::new(self.line(key.as_ref()), self.bounds, None, Substitute::Closed)
     }
 
     fn line(&self, key: &str) -> Arc<Line> {
@@ -85,7 +86,7 @@ impl KeyedRedisLimiter {
 
     /// As [`RedisLimiter::acquire_many`], of `key`.
     pub fn acquire_many(&self, key: impl AsRef<str>, n: u32) -> Acquire<'_> {
-        Acquire::new(self.line(key.as_ref()), n)
+        Acquire::new(self.of(key), n)
     }
 
     /// As [`RedisLimiter::reserve`], of `key`.

@@ -3,6 +3,8 @@
 use super::acquire::Acquire;
 use super::builder::Builder;
 use super::error::{Error, Failure};
+use super::fallback::Substitute;
+use super::lease::{Leased, Told};
 use super::remote::{Line, Outcome, Patience};
 use super::reservation::Reservation;
 use crate::error::{Limited, RangeError, ReserveError, TryAcquireError};
@@ -12,6 +14,7 @@ use ::redis::aio::ConnectionLike;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// A rate limiter whose state is on a Redis or Valkey server, for all processes that use the same
 /// name.
@@ -21,6 +24,8 @@ use std::time::Duration;
 pub struct RedisLimiter {
     line: Arc<Line>,
     bounds: Bounds,
+    leased: Option<Arc<Leased>>,
+    substitute: Arc<Substitute>,
 }
 
 impl RedisLimiter {
@@ -37,8 +42,25 @@ impl RedisLimiter {
         Builder::new(connection, name.into(), rate)
     }
 
-    pub(super) fn new(line: Arc<Line>, bounds: Bounds) -> Self {
-        Self { line, bounds }
+    pub(super) fn new(
+        line: Arc<Line>,
+        bounds: Bounds,
+        leased: Option<Arc<Leased>>,
+        substitute: Substitute,
+    ) -> Self {
+        Self { line, bounds, leased, substitute: Arc::new(substitute) }
+    }
+
+    pub(super) fn line(&self) -> &Arc<Line> {
+        &self.line
+    }
+
+    pub(super) fn leased(&self) -> Option<&Arc<Leased>> {
+        self.leased.as_ref()
+    }
+
+    pub(super) fn substitute(&self) -> &Substitute {
+        &self.substitute
     }
 
     /// Takes a permit if there is one now.
@@ -62,6 +84,29 @@ impl RedisLimiter {
     ///
     /// What it took before it was dropped is given back in the background.
     pub async fn try_acquire_many(&self, n: u32) -> Result<(), Error<TryAcquireError>> {
+        match self.try_lease(n).await {
+            Err(Error::Failed(failure)) => self.substitute.try_acquire(n, failure),
+            outcome => {
+                self.substitute.stand_back();
+                outcome
+            }
+        }
+    }
+
+    async fn try_lease(&self, n: u32) -> Result<(), Error<TryAcquireError>> {
+        let Some(leased) = &self.leased else { return self.try_on_server(n).await };
+        match leased.try_acquire(n).await? {
+            Told::Taken => Ok(()),
+            Told::NotBefore(turn) => {
+                let wait = turn.saturating_duration_since(Instant::now());
+                let turn = Turn::after(Some(crate::time::nanos(wait)));
+                Err(Error::Refused(TryAcquireError::Limited(Limited::new(n, turn))))
+            }
+            Told::AskTheServer => self.try_on_server(n).await,
+        }
+    }
+
+    async fn try_on_server(&self, n: u32) -> Result<(), Error<TryAcquireError>> {
         let refused = |turn| Err(Error::Refused(TryAcquireError::Limited(Limited::new(n, turn))));
         match self.line.book(n, Patience::AtMost(Duration::ZERO)).await? {
             Outcome::Booked(held) => {
@@ -83,7 +128,7 @@ impl RedisLimiter {
 
     /// Waits for `n` permits, which come together.
     pub fn acquire_many(&self, n: u32) -> Acquire<'_> {
-        Acquire::new(Arc::clone(&self.line), n)
+        Acquire::new(self.clone(), n)
     }
 
     /// Books the next turn.

@@ -6,6 +6,7 @@ use super::error::Failure;
 use super::reply::{Booking, Clock, Reply, Status};
 use super::script;
 use super::settings::Settings;
+use crate::breaker::CircuitBreaker;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -23,6 +24,8 @@ pub(super) struct Remote {
     pub(super) connection: Arc<dyn Connection>,
     pub(super) timeout: Duration,
     pub(super) time: TimeSource,
+    /// Spares who asks the wait for a server that does not answer.
+    pub(super) breaker: CircuitBreaker,
     /// Gives back what a dropped future had booked.
     pub(super) runtime: Handle,
 }
@@ -123,6 +126,25 @@ impl Line {
         })
     }
 
+    /// Books the earliest turn, however late, for one who keeps his own books of it.
+    pub(super) async fn lease(self: &Arc<Self>, permits: u32) -> Result<Reply, Failure> {
+        self.call(Operation::Book, vec![f64::from(permits), -1.0]).await
+    }
+
+    /// Gives a booking back in the background, used or not.
+    pub(super) fn give_back_later(self: &Arc<Self>, booking: Booking) {
+        let line = Arc::clone(self);
+        self.spawn(async move {
+            // There is nobody to tell of a failure.
+            let _ = line.give_back(booking, true).await;
+        });
+    }
+
+    /// Goes on in the background.
+    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.remote.runtime.spawn(work);
+    }
+
     /// Sets the limit for all who share it.
     pub(super) async fn set(self: &Arc<Self>, settings: Settings) -> Result<(), Failure> {
         let [_, _, grains, over, capacity] = settings.to_numbers();
@@ -160,12 +182,18 @@ impl Line {
         operation: Operation,
         more: Vec<f64>,
     ) -> Result<Reply, Failure> {
-        let call = InFlight {
-            line: Arc::clone(self),
-            call: Some(Box::pin(Arc::clone(self).ask(operation, more))),
-        };
+        let attempt = self.remote.breaker.enter().map_err(Failure::Open)?;
+        let call: Call = Box::pin(Arc::clone(self).ask(operation, more));
+        let call = InFlight { line: Arc::clone(self), call: Some(call) };
         let limit = self.remote.timeout;
-        timeout(limit, call).await.unwrap_or(Err(Failure::Timeout { limit }))
+        let answer = timeout(limit, call).await.unwrap_or(Err(Failure::Timeout { limit }));
+        match &answer {
+            Ok(_) => attempt.succeeded(),
+            // It has answered all the same.
+            Err(Failure::Answer) => drop(attempt),
+            Err(_) => attempt.failed(),
+        }
+        answer
     }
 
     async fn ask(self: Arc<Self>, operation: Operation, more: Vec<f64>) -> Result<Reply, Failure> {
@@ -333,7 +361,7 @@ impl Reading {
 }
 
 /// As good as never, and within what every platform's clock can tell.
-const FAR_AWAY: Duration = Duration::from_secs(30 * 365 * 86_400);
+pub(super) const FAR_AWAY: Duration = Duration::from_secs(30 * 365 * 86_400);
 
 /// Whole microseconds, at most those of 30 years.
 fn micros(wait: Duration) -> f64 {

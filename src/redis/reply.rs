@@ -32,9 +32,9 @@ pub(super) enum Status {
 pub(super) struct Clock {
     pub(super) settings: Settings,
     /// What positions are counted from; it grows by one with each lap.
-    epoch: i64,
-    start: i64,
-    origin: i64,
+    pub(super) epoch: i64,
+    pub(super) start: i64,
+    pub(super) origin: i64,
 }
 
 /// A stretch of the line.
@@ -47,10 +47,10 @@ pub(super) struct Piece {
 /// What was booked, such that it can be given back once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Booking {
-    booked_at: i64,
-    epoch: i64,
-    id: i64,
-    pieces: Vec<Piece>,
+    pub(super) booked_at: i64,
+    pub(super) epoch: i64,
+    pub(super) id: i64,
+    pub(super) pieces: Vec<Piece>,
 }
 
 /// An answer of the script.
@@ -121,7 +121,7 @@ impl Reply {
 
 impl Clock {
     /// When all up to `position` is minted; `None` if never.
-    fn due(&self, position: i64) -> Option<i64> {
+    pub(super) fn due(&self, position: i64) -> Option<i64> {
         let Settings { grains, over, .. } = self.settings;
         let missing = u128::try_from(position - self.origin).unwrap_or(0);
         let micros = (missing * u128::from(over)).div_ceil(u128::from(grains).max(1));
@@ -131,18 +131,26 @@ impl Clock {
         self.start.checked_add(i64::try_from(micros).ok()?)
     }
 
+    /// By how much a position of that epoch is further ahead for this clock, if it is on the line
+    /// that this is the clock of.
+    pub(super) fn shift(&self, epoch: i64) -> Option<i64> {
+        let laps = self.epoch - epoch;
+        (laps.unsigned_abs() <= MOST_LAPS).then(|| -laps * LAP)
+    }
+
     /// Whether `booking` is on the line that this is the clock of.
     pub(super) fn knows(&self, booking: &Booking) -> bool {
-        is_same_line(self.epoch, booking.epoch)
+        self.shift(booking.epoch).is_some()
     }
 
     /// Whether that is a clock of the same line.
     pub(super) fn goes_on_as(&self, other: Self) -> bool {
-        is_same_line(self.epoch, other.epoch)
+        self.shift(other.epoch).is_some()
     }
 
+    /// Where a position of `booking` lies for this clock.
     fn place(&self, booking: &Booking, position: i64) -> i64 {
-        position - (self.epoch - booking.epoch) * LAP
+        position + self.shift(booking.epoch).unwrap_or(0)
     }
 
     /// When the turn of `booking` comes; `None` if never.
@@ -172,10 +180,6 @@ impl Booking {
         let pieces = self.pieces.iter().flat_map(|piece| [piece.start, piece.end]);
         head.into_iter().chain(pieces).map(|number| number as f64).collect()
     }
-}
-
-fn is_same_line(one: i64, other: i64) -> bool {
-    one.abs_diff(other) <= MOST_LAPS
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "whole numbers below 2^53")]

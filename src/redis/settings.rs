@@ -13,7 +13,7 @@ use std::time::Duration;
 pub(super) struct Settings {
     /// How often they were changed.
     pub(super) version: u64,
-    token: u64,
+    pub(super) token: u64,
     pub(super) grains: u64,
     pub(super) over: u64,
     pub(super) capacity: u64,

@@ -6,6 +6,7 @@
 
 #![cfg(feature = "redis")]
 
+mod leases;
 mod oracle;
 mod servers;
 mod support;

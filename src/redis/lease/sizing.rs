@@ -1,6 +1,7 @@
 //! How many tokens to lease at a time. Pure.
 
 use super::seen::Seen;
+use crate::redis::settings::Settings;
 
 /// By what a lease is sized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +35,11 @@ impl Sizing {
         let last = u64::from(last);
         let wanted = u64::try_from(per_period).unwrap_or(u64::MAX);
         let wanted = wanted.clamp(last / 2, (last * GROWTH).max(1));
-        u32::try_from(wanted).unwrap_or(u32::MAX).clamp(1, self.most.max(1)).max(needs)
+        self.at_most(u32::try_from(wanted).unwrap_or(u32::MAX).max(needs))
+    }
+
+    pub(crate) fn at_most(self, size: u32) -> u32 {
+        size.clamp(1, self.most.max(1))
     }
 
     /// Whether to ask for more when so many are `left` of leases of this `size`: early enough that half
@@ -47,16 +52,18 @@ impl Sizing {
     /// `stored` tokens. They are none that others could use: as many overflow of a bucket that is
     /// left alone.
     pub(crate) fn overflowing(self, seen: &Seen, stored: u32) -> u32 {
-        let grains = i128::from(self.period) / 1_000 * i128::from(seen.grains);
-        let minted = grains / i128::from(seen.micros.max(1)) / i128::from(seen.token.max(1));
-        let room = i128::from(seen.capacity / seen.token.max(1)) - i128::from(stored);
-        u32::try_from((minted - room.max(0)).max(0)).unwrap_or(u32::MAX)
+        let Settings { grains, over, token, capacity, .. } = seen.clock.settings;
+        let grains = u128::from(self.period / 1_000) * u128::from(grains);
+        let minted = grains / u128::from(over.max(1)) / u128::from(token);
+        let room = (capacity / token).saturating_sub(stored.into());
+        u32::try_from(minted.saturating_sub(room.into())).unwrap_or(u32::MAX)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::redis::reply::Clock;
     use proptest::prelude::*;
 
     const MILLI: u64 = 1_000_000;
@@ -83,14 +90,14 @@ mod tests {
     #[test]
     fn what_overflows_meanwhile_is_leased_too() {
         // A token each millisecond, and a hundred before they overflow.
-        let (token, capacity, grains, micros) = (1_000, 100_000, 1, 1);
-        let (sent, received, now, start, origin) = (0, 0, 0, 0, 0);
-        let pace = &Seen { sent, received, now, start, origin, grains, micros, token, capacity };
+        let settings = Settings { version: 0, token: 1_000, grains: 1, over: 1, capacity: 100_000 };
+        let clock = Clock { settings, epoch: 0, start: 0, origin: 0 };
+        let seen = &Seen { sent: 0, received: 0, now: 0, clock };
         // 20 are minted in a period. A bucket with room for them loses none.
-        assert_eq!(SIZING.overflowing(pace, 0), 0);
-        assert_eq!(SIZING.overflowing(pace, 80), 0);
-        assert_eq!(SIZING.overflowing(pace, 90), 10);
-        assert_eq!(SIZING.overflowing(pace, 100), 20);
+        assert_eq!(SIZING.overflowing(seen, 0), 0);
+        assert_eq!(SIZING.overflowing(seen, 80), 0);
+        assert_eq!(SIZING.overflowing(seen, 90), 10);
+        assert_eq!(SIZING.overflowing(seen, 100), 20);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The tokens that are at hand: what was booked on the server's line, and not used yet. Pure.
 
 use super::seen::Seen;
+use crate::redis::reply::Piece;
 use std::collections::VecDeque;
 
 /// What is left of a booking.
@@ -8,29 +9,29 @@ use std::collections::VecDeque;
 pub(crate) struct Batch<B> {
     pub(crate) booking: B,
     /// Where it is on the line, in order and apart.
-    pub(crate) pieces: Vec<(i64, i64)>,
+    pub(crate) pieces: Vec<Piece>,
     pub(crate) tokens: u32,
 }
 
 impl<B> Batch<B> {
     /// From when on the token with this number may be used.
     fn minted(&self, seen: &Seen, number: u32) -> u64 {
-        let end = (i64::from(number) + 1) * seen.token;
+        let end = (i64::from(number) + 1) * seen.token();
         self.position(end - 1).map_or(u64::MAX, |position| seen.minted(position + 1))
     }
 
     /// Until when it may be used.
     fn alive(&self, seen: &Seen, number: u32) -> u64 {
-        self.position(i64::from(number) * seen.token).map_or(0, |position| seen.alive(position))
+        self.position(i64::from(number) * seen.token()).map_or(0, |position| seen.alive(position))
     }
 
     /// Where the grain is that is so many from the beginning.
     fn position(&self, mut grains: i64) -> Option<i64> {
-        for (from, to) in &self.pieces {
-            if grains < to - from {
-                return Some(from + grains);
+        for Piece { start, end } in &self.pieces {
+            if grains < end - start {
+                return Some(start + grains);
             }
-            grains -= to - from;
+            grains -= end - start;
         }
         None
     }
@@ -38,12 +39,12 @@ impl<B> Batch<B> {
     /// Cuts off the first `tokens`.
     fn cut(&mut self, seen: &Seen, tokens: u32) {
         self.tokens -= tokens;
-        let mut grains = i64::from(tokens) * seen.token;
-        self.pieces.retain_mut(|(from, to)| {
-            let part = grains.min(*to - *from);
-            *from += part;
+        let mut grains = i64::from(tokens) * seen.token();
+        self.pieces.retain_mut(|Piece { start, end }| {
+            let part = grains.min(*end - *start);
+            *start += part;
             grains -= part;
-            from < to
+            start < end
         });
     }
 
@@ -52,12 +53,12 @@ impl<B> Batch<B> {
     where
         B: Clone,
     {
-        let mut grains = i64::from(tokens) * seen.token;
+        let mut grains = i64::from(tokens) * seen.token();
         let mut pieces = self.pieces.clone();
-        pieces.retain_mut(|(from, to)| {
-            *to = (*from + grains).min(*to);
-            grains -= *to - *from;
-            from < to
+        pieces.retain_mut(|Piece { start, end }| {
+            *end = (*start + grains).min(*end);
+            grains -= *end - *start;
+            start < end
         });
         self.cut(seen, tokens);
         Self { booking: self.booking.clone(), pieces, tokens }
@@ -65,7 +66,10 @@ impl<B> Batch<B> {
 
     /// How many of the first have overflowed at `now`.
     fn overflowed(&self, seen: &Seen, now: u64) -> u32 {
-        let (mut overflowed, mut alive) = (0, self.tokens);
+        if self.tokens == 0 || self.alive(seen, 0) >= now {
+            return 0;
+        }
+        let (mut overflowed, mut alive) = (1, self.tokens);
         // The later of two tokens overflows later.
         while overflowed < alive {
             let middle = overflowed + (alive - overflowed) / 2;
@@ -107,25 +111,22 @@ impl<B: Clone> Stock<B> {
         &self.seen
     }
 
-    /// Goes by a newer view of the server from now on, in which `position` says where a piece of a booking
-    /// is now; what is nowhere has overflowed.
-    pub(crate) fn see(&mut self, seen: Seen, position: impl Fn(&B, i64) -> Option<i64>) {
+    /// Goes by a newer view of the server from now on.
+    pub(crate) fn see(&mut self, seen: Seen) {
+        // What the server has forgotten, it hands out again.
+        let Some(shift) = seen.clock.shift(self.seen.clock.epoch) else {
+            *self = Self::new(seen);
+            return;
+        };
         self.seen = seen;
-        self.batches.retain_mut(|batch| {
-            batch.pieces.iter_mut().all(|(from, to)| {
-                match (position(&batch.booking, *from), position(&batch.booking, *to)) {
-                    (Some(new_from), Some(new_to)) => {
-                        (*from, *to) = (new_from, new_to);
-                        true
-                    }
-                    _ => false,
-                }
-            })
-        });
+        for piece in self.batches.iter_mut().flat_map(|batch| &mut batch.pieces) {
+            piece.start += shift;
+            piece.end += shift;
+        }
     }
 
     pub(crate) fn add(&mut self, batch: Batch<B>) {
-        let begin = |batch: &Batch<B>| batch.pieces.first().map_or(i64::MAX, |piece| piece.0);
+        let begin = |batch: &Batch<B>| batch.pieces.first().map_or(i64::MAX, |piece| piece.start);
         let at = self.batches.partition_point(|other| begin(other) <= begin(&batch));
         self.batches.insert(at, batch);
     }
@@ -154,14 +155,14 @@ impl<B: Clone> Stock<B> {
             return Finding::Wait(minted);
         }
         // What lies before them is for those who ask for less.
-        let before = self.batches[first].split(&self.seen, number);
+        let before = (number > 0).then(|| self.batches[first].split(&self.seen, number));
         let mut missing = tokens;
         for batch in self.batches.iter_mut().skip(first) {
             let part = missing.min(batch.tokens);
             batch.cut(&self.seen, part);
             missing -= part;
         }
-        if before.tokens > 0 {
+        if let Some(before) = before {
             self.batches.insert(first, before);
         }
         Finding::Taken
@@ -197,6 +198,8 @@ impl<B: Clone> Stock<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::redis::reply::Clock;
+    use crate::redis::settings::Settings;
     use proptest::prelude::*;
 
     const MILLI: u64 = 1_000_000;
@@ -206,14 +209,16 @@ mod tests {
     /// A token of a thousand grains each millisecond, and ten before they overflow. Positions are the
     /// server's time since it was `SHOWN`.
     fn seen(now: i64, sent: u64, received: u64) -> Seen {
-        let (start, origin, grains, micros) = (SHOWN, 0, 1, 1);
-        Seen { sent, received, now, start, origin, grains, micros, token: 1_000, capacity: 10_000 }
+        let settings = Settings { version: 0, token: 1_000, grains: 1, over: 1, capacity: 10_000 };
+        let clock = Clock { settings, epoch: 0, start: SHOWN, origin: 0 };
+        Seen { sent, received, now, clock }
     }
 
     fn batch(pieces: &[(i64, i64)]) -> Batch<()> {
-        let grains: i64 = pieces.iter().map(|(from, to)| to - from).sum();
+        let grains: i64 = pieces.iter().map(|(start, end)| end - start).sum();
         let tokens = u32::try_from(grains / 1_000).unwrap();
-        Batch { booking: (), pieces: pieces.to_vec(), tokens }
+        let pieces = pieces.iter().map(|&(start, end)| Piece { start, end }).collect();
+        Batch { booking: (), pieces, tokens }
     }
 
     /// A request was sent at 100 ms of our time, and answered at 101 ms.
@@ -291,12 +296,23 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_view_moves_what_is_at_hand_or_forgets_it() {
-        let mut stock = stock(&[&[(-4_000, -2_000)], &[(0, 1_000)]]);
-        let newer = Seen { origin: 100_000, ..*stock.seen() };
-        stock.see(newer, |(), position| (position < 0).then_some(position + 100_000));
+    fn a_newer_view_moves_what_is_at_hand() {
+        let mut stock = stock(&[&[(-4_000, -2_000)]]);
+        let older = *stock.seen();
+        let lap = -older.clock.shift(-1).unwrap();
+        let clock = Clock { epoch: 1, origin: older.clock.origin - lap, ..older.clock };
+        stock.see(Seen { clock, ..older });
         assert_eq!(stock.left(101 * MILLI), 2);
         assert_eq!(stock.take(2, 101 * MILLI), Finding::Taken);
+    }
+
+    #[test]
+    fn what_the_server_has_forgotten_is_not_used() {
+        let mut stock = stock(&[&[(-4_000, -2_000)]]);
+        let older = *stock.seen();
+        let clock = Clock { epoch: 1_000_000, ..older.clock };
+        stock.see(Seen { clock, ..older });
+        assert_eq!(stock.left(101 * MILLI), 0);
     }
 
     #[derive(Clone, Debug)]
@@ -354,7 +370,7 @@ mod tests {
                         let start = spent.max(shown - SHOWN - 10_000);
                         spent = start + i64::from(tokens) * 1_000;
                         now += after * 1_000;
-                        stock.see(seen(shown, sent, now), |(), position| Some(position));
+                        stock.see(seen(shown, sent, now));
                         stock.add(batch(&[(start, spent)]));
                     }
                     Step::Skip { micros } => spent += micros,
