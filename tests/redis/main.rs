@@ -6,6 +6,7 @@
 
 #![cfg(feature = "redis")]
 
+mod go;
 mod leases;
 mod oracle;
 mod servers;

@@ -3,6 +3,7 @@
 pub(crate) mod cluster;
 pub(crate) mod engine;
 pub(crate) mod network;
+pub(crate) mod pair;
 pub(crate) mod server;
 pub(crate) mod uses;
 pub(crate) mod workers;
