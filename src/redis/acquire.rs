@@ -116,7 +116,6 @@ impl Terms {
             };
             let requested = self.permits;
             let held = match line.book(requested, patience).await? {
-                Outcome::Nothing => return Ok(Duration::ZERO),
                 Outcome::Booked(held) => held,
                 Outcome::Late(wait) => {
                     let turn = wait.and_then(|wait| Instant::now().checked_add(wait));

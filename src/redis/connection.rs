@@ -15,6 +15,6 @@ pub(super) trait Connection: Send + Sync {
 impl<C: ConnectionLike + Clone + Send + Sync + 'static> Connection for C {
     fn send(&self, command: Cmd) -> Answer {
         let mut connection = self.clone();
-        Box::pin(async move { connection.req_packed_command(&command).await })
+        Box::pin(async move { connection.req_packed_command(&command).await?.extract_error() })
     }
 }

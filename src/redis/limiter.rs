@@ -109,7 +109,6 @@ impl RedisLimiter {
     async fn try_on_server(&self, n: u32) -> Result<(), Error<TryAcquireError>> {
         let refused = |turn| Err(Error::Refused(TryAcquireError::Limited(Limited::new(n, turn))));
         match self.line.book(n, Patience::AtMost(Duration::ZERO)).await? {
-            Outcome::Nothing => Ok(()),
             Outcome::Booked(held) => {
                 held.keep();
                 Ok(())
@@ -154,8 +153,7 @@ impl RedisLimiter {
     /// What it booked before it was dropped is given back in the background.
     pub async fn reserve_many(&self, n: u32) -> Result<Reservation, Error<ReserveError>> {
         match self.line.book(n, Patience::Forever).await? {
-            Outcome::Nothing => Ok(Reservation::new(None)),
-            Outcome::Booked(held) => Ok(Reservation::new(Some(held))),
+            Outcome::Booked(held) => Ok(Reservation::new(held)),
             Outcome::ExceedsBurst { burst } => {
                 Err(Error::Refused(ReserveError::ExceedsBurst { requested: n, burst }))
             }

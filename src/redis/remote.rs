@@ -13,6 +13,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 /// How often something is given back before it is given up as lost.
@@ -43,6 +44,8 @@ pub(super) struct Line {
 struct View {
     settings: Settings,
     reading: Option<Reading>,
+    /// The last one before the line began anew.
+    before: Option<Reading>,
 }
 
 /// A clock, and what it said when.
@@ -80,8 +83,6 @@ pub(super) enum Turn {
 /// What was made of a request.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// It needed nothing.
-    Nothing,
     Booked(Held),
     /// Its turn comes too late, so long after the answer; `None` is never.
     Late(Option<Duration>),
@@ -93,7 +94,7 @@ pub(super) enum Outcome {
 
 impl Line {
     pub(super) fn new(remote: Arc<Remote>, key: String, settings: Settings) -> Arc<Self> {
-        let view = Mutex::new(View { settings, reading: None });
+        let view = Mutex::new(View { settings, reading: None, before: None });
         Arc::new(Self { remote, key, view, changed: Notify::new() })
     }
 
@@ -113,14 +114,15 @@ impl Line {
         };
         let reply = self.call(Operation::Book, vec![f64::from(permits), wait]).await?;
         Ok(match reply.status {
-            Status::Now | Status::Later => {
-                let booking = reply.booking();
-                Outcome::Booked(Held { line: Arc::clone(self), permits, booking })
+            Status::Nothing | Status::Now | Status::Later => {
+                let (line, booked) = (Arc::clone(self), Reading::of(&reply));
+                let booking = reply.booking().ok_or(Failure::Answer)?;
+                Outcome::Booked(Held { line, permits, booking, booked, kept: false })
             }
             Status::Late => Outcome::Late(reply.wait().map(Duration::from_micros)),
             Status::ExceedsBurst => Outcome::ExceedsBurst { burst: reply.clock.settings.burst() },
             Status::NoRoom => Outcome::NoRoom,
-            Status::Nothing | Status::Done | Status::Refused => Outcome::Nothing,
+            Status::Done | Status::Refused => return Err(Failure::Answer),
         })
     }
 
@@ -158,6 +160,9 @@ impl Line {
     /// Makes a booking free again: at once if it is not yet used, even after its turn, for a
     /// `refund`. Whether it was; it is so once at most, however often this is tried.
     async fn give_back(self: Arc<Self>, booking: Booking, refund: bool) -> Result<bool, Failure> {
+        if booking.is_empty() {
+            return Ok(false);
+        }
         let input = booking.to_numbers(refund);
         let mut attempt = 1;
         loop {
@@ -215,15 +220,17 @@ impl Line {
 
     /// Remembers what an answer says of the limit.
     fn learn(&self, reply: &Reply) {
-        let (settings, clock) = (reply.clock.settings, reply.clock);
+        let settings = reply.clock.settings;
         let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
         // An answer from before the last change says nothing new.
         if settings.version < view.settings.version {
             return;
         }
         let changed = settings != view.settings;
-        *view =
-            View { settings, reading: Some(Reading { clock, now: reply.now, at: Instant::now() }) };
+        let reading = Some(Reading::of(reply));
+        let goes_on = view.reading.is_none_or(|last| last.clock.goes_on_as(reply.clock));
+        let before = if goes_on { view.before } else { view.reading };
+        *view = View { settings, reading, before };
         drop(view);
         if changed {
             self.changed.notify_waiters();
@@ -254,6 +261,7 @@ impl Drop for InFlight {
         let line = Arc::clone(&self.line);
         self.line.remote.runtime.spawn(async move {
             if let Some(booking) = call.await.ok().and_then(|reply| reply.booking()) {
+                // There is nobody to tell of a failure.
                 let _ = line.give_back(booking, true).await;
             }
         });
@@ -264,7 +272,10 @@ impl Drop for InFlight {
 pub(super) struct Held {
     line: Arc<Line>,
     permits: u32,
-    booking: Option<Booking>,
+    booking: Booking,
+    booked: Reading,
+    /// Whether it is used, stays spent, or is being given back.
+    kept: bool,
 }
 
 impl std::fmt::Debug for Held {
@@ -278,25 +289,32 @@ impl Held {
         self.permits
     }
 
-    /// When its turn comes, by what is known now. What a server has forgotten comes at once: it
-    /// has forgotten the debt as well.
+    /// When its turn comes, by what is known now.
     pub(super) fn turn(&self) -> Turn {
-        let Some((booking, reading)) = self.seen() else { return Turn::At(Instant::now()) };
-        match reading.clock.turn(booking) {
-            Some(None) => Turn::Never,
-            Some(Some(turn)) => Turn::At(reading.instant(turn)),
-            None => Turn::At(reading.at),
-        }
+        let reading = self.reading();
+        reading
+            .clock
+            .turn(&self.booking)
+            .map_or(Turn::Never, |turn| Turn::At(reading.instant(turn)))
+    }
+
+    /// When its turn comes by the clock of the limit; `None` if never.
+    pub(super) fn due(&self) -> Option<Duration> {
+        let turn = self.reading().clock.turn(&self.booking)?;
+        u64::try_from(turn).ok().map(Duration::from_micros)
     }
 
     /// When it begins to overflow, if ever.
     pub(super) fn overflow(&self) -> Option<Instant> {
-        let (booking, reading) = self.seen()?;
-        Some(reading.instant(reading.clock.overflow(booking)?))
+        let reading = self.reading();
+        Some(reading.instant(reading.clock.overflow(&self.booking)?))
     }
 
-    fn seen(&self) -> Option<(&Booking, Reading)> {
-        Some((self.booking.as_ref()?, self.line.view().reading?))
+    /// The latest reading; or that of when it was booked, where the server has begun anew since.
+    fn reading(&self) -> Reading {
+        let View { reading, before, .. } = self.line.view();
+        let mut readings = reading.into_iter().chain(before);
+        readings.find(|reading| reading.clock.knows(&self.booking)).unwrap_or(self.booked)
     }
 
     pub(super) fn line(&self) -> &Arc<Line> {
@@ -305,28 +323,34 @@ impl Held {
 
     /// It is used, or stays spent.
     pub(super) fn keep(mut self) {
-        self.booking = None;
+        self.kept = true;
     }
 
     /// Gives it back, and goes on with that if it is dropped. Whether it is free again.
     pub(super) async fn give_back(mut self, refund: bool) -> Result<bool, Failure> {
-        let Some(booking) = self.booking.take() else { return Ok(false) };
+        self.kept = true;
+        self.spawn_give_back(refund).await.unwrap_or(Ok(false))
+    }
+
+    fn spawn_give_back(&self, refund: bool) -> JoinHandle<Result<bool, Failure>> {
         let line = Arc::clone(&self.line);
-        let task = self.line.remote.runtime.spawn(line.give_back(booking, refund));
-        task.await.unwrap_or(Ok(false))
+        self.line.remote.runtime.spawn(line.give_back(self.booking.clone(), refund))
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if let Some(booking) = self.booking.take() {
-            let line = Arc::clone(&self.line);
-            self.line.remote.runtime.spawn(line.give_back(booking, true));
+        if !self.kept {
+            self.spawn_give_back(true);
         }
     }
 }
 
 impl Reading {
+    fn of(reply: &Reply) -> Self {
+        Self { clock: reply.clock, now: reply.now, at: Instant::now() }
+    }
+
     /// When it is `time` by the clock of the limit, or a little later.
     fn instant(&self, time: i64) -> Instant {
         let ahead = Duration::from_micros(u64::try_from(time - self.now).unwrap_or(0));

@@ -6,6 +6,9 @@ use super::settings::Settings;
 /// How many positions the script puts the line back by, at times.
 const LAP: i64 = 1 << 50;
 
+/// After so many laps nothing is left of a booking. A line that starts anew counts on from more.
+const MOST_LAPS: u64 = 6;
+
 /// What has become of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
@@ -92,9 +95,9 @@ impl Reply {
         Some(Self { status, now, clock, id, more: more.to_vec() })
     }
 
-    /// What was booked, if anything was.
+    /// What was booked, if it was not refused.
     pub(super) fn booking(&self) -> Option<Booking> {
-        if !matches!(self.status, Status::Now | Status::Later) {
+        if !matches!(self.status, Status::Nothing | Status::Now | Status::Later) {
             return None;
         }
         let pieces = self.more.chunks_exact(2);
@@ -128,39 +131,56 @@ impl Clock {
         self.start.checked_add(i64::try_from(micros).ok()?)
     }
 
-    /// By how much a position of that epoch is further ahead for this clock, if it still counts from there.
-    pub(super) fn shift(&self, epoch: i64) -> Option<i64> {
-        let laps = self.epoch - epoch;
-        (-6..=6).contains(&laps).then(|| -laps * LAP)
+    /// Whether `booking` is on the line that this is the clock of.
+    pub(super) fn knows(&self, booking: &Booking) -> bool {
+        is_same_line(self.epoch, booking.epoch)
     }
 
-    /// Where a position of `booking` lies for this clock.
-    fn place(&self, booking: &Booking, position: i64) -> Option<i64> {
-        Some(position + self.shift(booking.epoch)?)
+    /// Whether that is a clock of the same line.
+    pub(super) fn goes_on_as(&self, other: Self) -> bool {
+        is_same_line(self.epoch, other.epoch)
     }
 
-    /// When the turn of `booking` comes; `None` if the server has forgotten it.
-    pub(super) fn turn(&self, booking: &Booking) -> Option<Option<i64>> {
-        let end = self.place(booking, booking.pieces.last()?.end)?;
-        Some(self.due(end).map(|due| due.max(booking.booked_at)))
+    /// What is to be added to a position of that epoch.
+    pub(super) fn shift(&self, epoch: i64) -> i64 {
+        (epoch - self.epoch) * LAP
     }
 
-    /// When the first of `booking` overflows; `None` if that is never, or forgotten.
+    fn place(&self, booking: &Booking, position: i64) -> i64 {
+        position + self.shift(booking.epoch)
+    }
+
+    /// When the turn of `booking` comes; `None` if never.
+    pub(super) fn turn(&self, booking: &Booking) -> Option<i64> {
+        let Some(last) = booking.pieces.last() else { return Some(booking.booked_at) };
+        Some(self.due(self.place(booking, last.end))?.max(booking.booked_at))
+    }
+
+    /// When the first of `booking` overflows; `None` if never.
     pub(super) fn overflow(&self, booking: &Booking) -> Option<i64> {
-        let start = self.place(booking, booking.pieces.first()?.start)?;
-        self.due(start + i64::try_from(self.settings.capacity).ok()?)
+        let start = self.place(booking, booking.pieces.first()?.start);
+        self.due(start.saturating_add_unsigned(self.settings.capacity))
     }
 }
 
 impl Booking {
+    /// Whether nothing was needed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
     /// What the script must know to make it free again.
     #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
     pub(super) fn to_numbers(&self, refund: bool) -> Vec<f64> {
-        let end = self.pieces.last().map_or(0, |piece| piece.end);
+        let end = self.pieces.last().map_or(0, |last| last.end);
         let head = [self.booked_at, self.epoch, self.id, i64::from(refund), end];
         let pieces = self.pieces.iter().flat_map(|piece| [piece.start, piece.end]);
         head.into_iter().chain(pieces).map(|number| number as f64).collect()
     }
+}
+
+fn is_same_line(one: i64, other: i64) -> bool {
+    one.abs_diff(other) <= MOST_LAPS
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "whole numbers below 2^53")]

@@ -13,13 +13,13 @@ use tokio::time::Instant;
 #[derive(Debug)]
 #[must_use = "a reservation that is dropped keeps its permits spent; `cancel` gives them back"]
 pub struct Reservation {
-    // None if it needed nothing, and once it is dropped.
+    // None once it was given back.
     held: Option<Held>,
 }
 
 impl Reservation {
-    pub(super) fn new(held: Option<Held>) -> Self {
-        Self { held }
+    pub(super) fn new(held: Held) -> Self {
+        Self { held: Some(held) }
     }
 
     fn turn(&self) -> Turn {
@@ -44,6 +44,13 @@ impl Reservation {
             Turn::At(turn) => Some(turn),
             Turn::Never => None,
         }
+    }
+
+    /// When its turn comes by the clock of the limit, as the time since the Unix epoch in whole
+    /// microseconds. `None` if it never comes.
+    #[must_use]
+    pub fn due(&self) -> Option<Duration> {
+        self.held.as_ref().and_then(Held::due)
     }
 
     /// How many permits it holds.

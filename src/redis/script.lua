@@ -13,7 +13,7 @@ if now == 0 then
 end
 
 -- A limit that is not there is full.
-local epoch, start, origin, spent, seq, rest = now, now, 0, -cap, 0, ''
+local epoch, start, origin, spent, seq, rest = 0, now, 0, -cap, 0, ''
 local differs, newer = 0, nil
 local stored = redis.call('GET', KEYS[1])
 if stored then
@@ -39,35 +39,36 @@ elseif den > 1 then
   line = origin + (elapsed - left) / den * num + (left * num - part) / den
 end
 
--- A full bucket starts anew: whatever was booked before has overflowed.
-if spent + cap <= line and den > 0 then
-  epoch = stored and math.max(now, epoch + 8) or now
-  start, origin, spent, rest = now, 0, -cap, ''
-  line, part = 0, 0
-end
-
 local BOOK, GIVE_BACK, SET = 0, 1, 2
 local NOTHING, NOW, LATER, LATE, EXCEEDS_BURST, NO_ROOM, DONE, REFUSED = 0, 1, 2, 3, 4, 5, 6, 7
 local LAP = 2 ^ 50
 
+-- Whether the bucket has been full for so long that nothing counts any more of what was booked.
+local full = den > 0 and (not stored or line - spent - cap >= num / den and num > 0)
+
 -- The usual cases come before what they do without: each function costs a tenth of a microsecond.
-if op == BOOK and den > 0 and differs == 0 and line < LAP * 2 then
+if op == BOOK and den > 0 and differs == 0 and line < LAP * 2 and (full or spent + cap > line) then
   local need, wait = a * token, b
-  local finish = spent + need
-  local now_or_later = finish <= line
-    or rest == '' and (wait < 0 or den == 1 and now >= start and finish <= line + wait * num)
-  if need > 0 and need <= cap and now_or_later and finish - line + cap < LAP * 4 then
-    seq = seq + 1
-    local value = struct.pack('<dddddddddd', version, token, num, den, cap, epoch, start, origin, finish, seq) .. rest
-    if version > 0 or num == 0 then
-      redis.call('SET', KEYS[1], value)
-    else
-      local refill = math.ceil((finish + cap - line) * den / num / 1000)
-      redis.call('SET', KEYS[1], value, 'PX', refill > keep and refill or keep)
+  if need > 0 and need <= cap then
+    if full then
+      epoch, start, origin, spent, line, rest = math.max(now, epoch + 8), now, 0, -cap, 0, ''
     end
-    return struct.pack('<ddddddddd', finish <= line and NOW or LATER, 0, now, epoch, start, origin, seq, spent, finish)
-  elseif need > 0 and need <= cap and wait == 0 and rest == '' then
-    return struct.pack('<ddddddddd', LATE, 0, now, epoch, start, origin, seq, finish, finish)
+    local finish = spent + need
+    if finish <= line
+      or rest == '' and (wait < 0 or den == 1 and now >= start and finish <= line + wait * num)
+        and finish - line + cap < LAP * 4 then
+      seq = seq + 1
+      local value = struct.pack('<dddddddddd', version, token, num, den, cap, epoch, start, origin, finish, seq) .. rest
+      if version > 0 or num == 0 then
+        redis.call('SET', KEYS[1], value)
+      else
+        local refill = math.ceil((finish + cap - line) * den / num / 1000)
+        redis.call('SET', KEYS[1], value, 'PX', refill > keep and refill or keep)
+      end
+      return struct.pack('<ddddddddd', finish <= line and NOW or LATER, 0, now, epoch, start, origin, seq, spent, finish)
+    elseif wait == 0 and rest == '' then
+      return struct.pack('<ddddddddd', LATE, 0, now, epoch, start, origin, seq, finish, finish)
+    end
   end
 end
 
@@ -96,6 +97,9 @@ local function open()
     floor, last_step, low, mark, mark_end, base, bytes = struct.unpack(REST, rest)
     given = string.sub(rest, REST_BYTES + 1, REST_BYTES + bytes)
     holes = string.sub(rest, REST_BYTES + bytes + 1)
+  elseif den > 0 then
+    -- It was full before, and minted what overflowed.
+    last_step = math.floor(num / den)
   end
 end
 
@@ -144,7 +148,15 @@ local function turn()
   holes = table.concat(turned)
 end
 
-while line > LAP * 2 and line < math.huge do turn() end
+-- Before anything is changed: a full bucket starts anew, and what else there is stays below 2^53.
+local function renew()
+  if full then
+    epoch, start, origin, spent, rest = math.max(now, epoch + 8), now, 0, -cap, ''
+    line, part, full = 0, 0, false
+  end
+  open()
+  while line > LAP * 2 and line < math.huge do turn() end
+end
 
 local function save()
   if opened then
@@ -167,7 +179,7 @@ local function reply(status, more)
 end
 
 local function set(new_version, new_num, new_den, new_cap)
-  open()
+  renew()
   if new_cap ~= cap and den ~= 0 then
     -- A larger bucket revives nothing that has overflowed.
     local filled = (den > num and part > num) and line + 1 or line
@@ -192,22 +204,20 @@ if newer then
 end
 
 -- The earliest free pieces to make up `need` that span at most a burst: holes first, then the end
--- of the line. They are taken out of the holes if the last of them suits `accept`.
-local function run(need)
+-- of the line from `from` on. `take` takes them out of the holes.
+local function run(need, from)
   local alive = alive_from()
   local first, count = first_beyond(alive), #holes / 16
   local froms, tos, head, tail, gathered = {}, {}, 1, 0, 0
   for index = first, count + 1 do
-    local from, to
+    local first_free, to = from, from + need
     if index <= count then
-      from, to = hole(index)
-      from = math.max(from, alive)
-    else
-      from, to = spent, spent + need
+      first_free, to = hole(index)
+      first_free = math.max(first_free, alive)
     end
     tail = tail + 1
-    froms[tail], tos[tail] = from, to
-    gathered = gathered + to - from
+    froms[tail], tos[tail] = first_free, to
+    gathered = gathered + to - first_free
     while gathered >= need do
       local finish = to - (gathered - need)
       if finish - froms[head] <= cap then
@@ -238,12 +248,14 @@ if op == BOOK then
   local need, wait = a * token, b
   if a == 0 or den == 0 then return reply(NOTHING) end
   if need > cap then return reply(EXCEEDS_BURST) end
-  local finish, pieces, take = spent + need, nil, nil
-  if finish > line and rest ~= '' then
-    open()
-    if holes ~= '' then finish, pieces, take = run(need) end
-  end
-  if finish > line then
+  renew()
+  -- Where a grain takes longer than a microsecond, one that is begun counts where it overflows.
+  local filled = (den > num and part > 0) and line + 1 or line
+  local reach = spent + cap <= line and filled or line
+  local from = math.max(spent, filled - cap)
+  local finish, pieces, take = from + need, nil, nil
+  if finish > reach and holes ~= '' then finish, pieces, take = run(need, from) end
+  if finish > reach then
     if wait >= 0 and finish > minted(now + wait) then
       return reply(LATE, struct.pack('<dd', finish, finish))
     end
@@ -253,11 +265,10 @@ if op == BOOK then
   if take then
     take()
   else
-    pieces = struct.pack('<dd', spent, finish)
+    pieces = struct.pack('<dd', from, finish)
     spent = finish
   end
-  local status = finish <= line and NOW or LATER
-  local answer = reply(status, pieces)
+  local answer = reply(finish <= reach and NOW or LATER, pieces)
   save()
   return answer
 end
@@ -323,9 +334,9 @@ end
 if op == GIVE_BACK then
   local booked_at, their_epoch = a, b
   local id, refund, finish = struct.unpack('<ddd', asked, 81)
+  if not full then renew() end
   local laps = epoch - their_epoch
-  if laps < 0 or laps > 6 or id > seq then return reply(REFUSED) end
-  open()
+  if laps < 0 or laps > 6 or id > seq or full then return reply(REFUSED) end
   if was_given_back(id) then return reply(REFUSED) end
   if refund == 0 and now > booked_at then
     local before = now > start and minted(now - 1) or origin - last_step

@@ -24,8 +24,8 @@ async fn limiter(server: &Server, rate: Rate, burst: u32, lease: Option<Lease>) 
 async fn scripts(server: &Server) -> u32 {
     let stats = server.info("commandstats").await;
     let lines = stats.lines().filter(|line| line.starts_with("cmdstat_eval"));
-    let calls =
-        lines.filter_map(|line| line.split("calls=").nth(1)?.split(',').next()?.parse::<u32>().ok());
+    let calls = lines
+        .filter_map(|line| line.split("calls=").nth(1)?.split(',').next()?.parse::<u32>().ok());
     calls.sum()
 }
 

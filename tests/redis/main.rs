@@ -7,5 +7,6 @@
 #![cfg(feature = "redis")]
 
 mod leases;
+mod oracle;
 mod servers;
 mod support;
