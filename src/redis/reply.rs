@@ -131,26 +131,23 @@ impl Clock {
         self.start.checked_add(i64::try_from(micros).ok()?)
     }
 
-    /// By how much a position of that epoch is further ahead for this clock, if it is on the line
-    /// that this is the clock of.
-    pub(super) fn shift(&self, epoch: i64) -> Option<i64> {
-        let laps = self.epoch - epoch;
-        (laps.unsigned_abs() <= MOST_LAPS).then(|| -laps * LAP)
-    }
-
     /// Whether `booking` is on the line that this is the clock of.
     pub(super) fn knows(&self, booking: &Booking) -> bool {
-        self.shift(booking.epoch).is_some()
+        is_same_line(self.epoch, booking.epoch)
     }
 
     /// Whether that is a clock of the same line.
     pub(super) fn goes_on_as(&self, other: Self) -> bool {
-        self.shift(other.epoch).is_some()
+        is_same_line(self.epoch, other.epoch)
     }
 
-    /// Where a position of `booking` lies for this clock.
+    /// What is to be added to a position of that epoch.
+    pub(super) fn shift(&self, epoch: i64) -> i64 {
+        (epoch - self.epoch) * LAP
+    }
+
     fn place(&self, booking: &Booking, position: i64) -> i64 {
-        position + self.shift(booking.epoch).unwrap_or(0)
+        position + self.shift(booking.epoch)
     }
 
     /// When the turn of `booking` comes; `None` if never.
@@ -180,6 +177,10 @@ impl Booking {
         let pieces = self.pieces.iter().flat_map(|piece| [piece.start, piece.end]);
         head.into_iter().chain(pieces).map(|number| number as f64).collect()
     }
+}
+
+fn is_same_line(one: i64, other: i64) -> bool {
+    one.abs_diff(other) <= MOST_LAPS
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "whole numbers below 2^53")]

@@ -116,12 +116,13 @@ impl Hand {
         let seen = Seen { sent, received, now: reply.now, clock: reply.clock };
         let stock = self.stock.get_or_insert_with(|| Stock::new(seen));
         stock.see(seen);
-        let Some(Booking { id, booked_at, pieces, .. }) = reply.booking() else {
+        let booking = reply.booking();
+        let end = booking.as_ref().and_then(|booking| booking.pieces.last()).map(|last| last.end);
+        let (Some(Booking { id, booked_at, pieces, .. }), Some(end)) = (booking, end) else {
             return Refilled::Nothing;
         };
         let grains: i64 = pieces.iter().map(|piece| piece.end - piece.start).sum();
         let tokens = u32::try_from(grains / seen.token()).unwrap_or(u32::MAX);
-        let end = pieces.last().map_or(0, |piece| piece.end);
         self.stored = seen.stored(end).saturating_add(tokens);
         stock.add(Batch { booking: Ticket { id, booked_at }, pieces, tokens });
         Refilled::More
