@@ -6,6 +6,7 @@ pub(crate) mod network;
 pub(crate) mod pair;
 pub(crate) mod server;
 pub(crate) mod uses;
+pub(crate) mod wire;
 pub(crate) mod workers;
 
 pub(crate) use cluster::Cluster;

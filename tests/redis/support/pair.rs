@@ -100,7 +100,12 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Does nothing if there is no such reservation, as the next two.
+    /// Lets a reservation go, spent.
+    pub(crate) fn forget(&self, id: u32) {
+        self.booked.borrow_mut().remove(&id);
+    }
+
+    /// Does nothing if there is no such reservation, as the next.
     pub(crate) async fn cancel(&self, id: u32) {
         let Some(Booked { theirs, ours, .. }) = self.booked.borrow_mut().remove(&id) else {
             return;
