@@ -15,7 +15,7 @@ mod seen;
 mod sizing;
 mod stock;
 
-use self::hand::{Hand, Refilled};
+use self::hand::{Aside, Hand, Refilled};
 use self::sizing::Sizing;
 use self::stock::Finding;
 use super::acquire::ASKS_EVERY;
@@ -26,7 +26,7 @@ use crate::time::{Timeline, nanos};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, oneshot, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 
 /// How a process leases permits of a limit: [`Builder::lease`](super::Builder::lease).
@@ -127,10 +127,11 @@ impl Leased {
         }
         let mut found = self.take(permits);
         if found == Finding::Short {
-            if self.refill(permits).await? == Refilled::Nothing {
-                return Ok(Told::AskTheServer);
+            match self.refill(permits).await? {
+                Refilled::Served => return Ok(Told::Taken),
+                Refilled::Nothing => return Ok(Told::AskTheServer),
+                Refilled::More => found = self.take(permits),
             }
-            found = self.take(permits);
         }
         Ok(match found {
             Finding::Taken => Told::Taken,
@@ -174,10 +175,11 @@ impl Leased {
             let turn = match self.take(permits) {
                 Finding::Taken => return Ok(Told::Taken),
                 Finding::Wait(turn) => self.instant(turn),
-                Finding::Short if self.refill(permits).await? == Refilled::Nothing => {
-                    return Ok(Told::AskTheServer);
-                }
-                Finding::Short => continue,
+                Finding::Short => match self.refill(permits).await? {
+                    Refilled::Served => return Ok(Told::Taken),
+                    Refilled::Nothing => return Ok(Told::AskTheServer),
+                    Refilled::More => continue,
+                },
             };
             if until.is_some_and(|until| until < turn) {
                 return Ok(Told::NotBefore(turn));
@@ -201,7 +203,7 @@ impl Leased {
         let more = if found == Finding::Taken { hand.refill_early(now) } else { None };
         drop(hand);
         if let Some(more) = more {
-            self.ask_for(more);
+            drop(self.ask_for(more, 0));
         }
         found
     }
@@ -211,17 +213,24 @@ impl Leased {
         let mut refills = self.refills.subscribe();
         let more = self.hand().refill(needs, self.time.now());
         if let Some(more) = more {
-            self.ask_for(more);
+            if let Ok(served) = self.ask_for(more, needs).await {
+                served.used();
+                return Ok(Refilled::Served);
+            }
         }
         let Ok(()) = refills.changed().await else { unreachable!("the sender is in here") };
         let refilled = refills.borrow();
         refilled.clone()
     }
 
-    /// In the background: whoever waits for it may go, and what comes is at hand all the same.
-    fn ask_for(self: &Arc<Self>, more: u32) {
-        let request = Request { leased: Arc::clone(self), answer: None };
+    /// In the background: whoever waits for it may go, and what comes is at hand all the same. It serves
+    /// who `needs` so many, if the server has them.
+    fn ask_for(self: &Arc<Self>, more: u32, needs: u32) -> oneshot::Receiver<Served> {
+        let (serves, served) = oneshot::channel();
+        let request =
+            Request { leased: Arc::clone(self), answer: None, needs, serves: Some(serves) };
         self.line.spawn(request.ask_for(more));
+        served
     }
 
     fn hand(&self) -> MutexGuard<'_, Hand> {
@@ -254,6 +263,8 @@ struct Request {
     leased: Arc<Leased>,
     /// The reply, when the request was sent and when that was received.
     answer: Option<Result<(Reply, u64, u64), Failure>>,
+    needs: u32,
+    serves: Option<oneshot::Sender<Served>>,
 }
 
 impl Request {
@@ -272,11 +283,38 @@ impl Drop for Request {
             Some(Err(failure)) => (None, Some(failure)),
             None => (None, None),
         };
-        let refilled = self.leased.hand().refilled(reply);
+        let (refilled, aside) = self.leased.hand().refilled(reply, self.needs);
         if refilled == Refilled::More {
             self.leased.filled.notify_one();
         }
+        if let (Some(aside), Some(serves)) = (aside, self.serves.take()) {
+            let leased = Arc::clone(&self.leased);
+            // Where nobody waits any more, it goes back as it is dropped.
+            let _ = serves.send(Served { leased, aside: Some(aside) });
+        }
         drop(self.leased.refills.send_replace(failure.map_or(Ok(refilled), Err)));
+    }
+}
+
+/// What one who waited is served with. It is back at hand if this is dropped unused.
+struct Served {
+    leased: Arc<Leased>,
+    aside: Option<Aside>,
+}
+
+impl Served {
+    fn used(mut self) {
+        if let Some(aside) = self.aside.take() {
+            self.leased.hand().used_aside(&aside);
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if let Some(aside) = self.aside.take() {
+            self.leased.hand().put_back(aside);
+        }
     }
 }
 

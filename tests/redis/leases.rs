@@ -147,12 +147,14 @@ async fn a_rate_that_is_set_holds_for_what_is_at_hand() {
         async move { leased.acquire().await }
     });
     eventually("it has booked", || async { strict.tokens().await.unwrap() < -0.5 }).await;
-    // In this process, and then in another's hands.
+    // In this process.
     leased.set_rate(Rate::per_second(100)).await.unwrap();
     timeout(PATIENCE, waiting).await.unwrap().unwrap().unwrap();
+    drop(leased);
+    // And in another.
+    let leased = limiter(&server, SLOW, 100, Some(Lease::new())).await;
     strict.set_rate(SLOW).await.unwrap();
-    let tokens = strict.tokens().await.unwrap().max(0.0);
-    let _ = strict.try_acquire_many(tokens.floor() as u32).await;
+    while strict.try_acquire().await.is_ok() {}
     let waiting = tokio::spawn(async move { leased.acquire().await });
     eventually("it has booked", || async { strict.tokens().await.unwrap() < 0.0 }).await;
     strict.set_rate(Rate::per_second(100)).await.unwrap();

@@ -12,6 +12,13 @@ struct Ticket {
     booked_at: i64,
 }
 
+/// What one who waited is served with.
+#[derive(Debug)]
+pub(crate) struct Aside {
+    seen: Seen,
+    batch: Batch<Ticket>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Hand {
     sizing: Sizing,
@@ -37,6 +44,8 @@ pub(crate) struct Hand {
 /// What became of a request for more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refilled {
+    /// Who asked has been served.
+    Served,
     /// There is more at hand.
     More,
     /// There is not: the limit has none of its own, or no room for so many.
@@ -110,22 +119,44 @@ impl Hand {
 
     /// Adds what was asked for, or nothing if that failed: the reply, when the request was sent, and when
     /// that was received.
-    pub(crate) fn refilled(&mut self, answer: Option<(Reply, u64, u64)>) -> Refilled {
+    ///
+    /// Who needs `needs` and has waited for that since before it was sent, is served as of when the server
+    /// booked it, if that was minted then. It is set aside.
+    pub(crate) fn refilled(
+        &mut self,
+        answer: Option<(Reply, u64, u64)>,
+        needs: u32,
+    ) -> (Refilled, Option<Aside>) {
         self.is_refilling = false;
-        let Some((reply, sent, received)) = answer else { return Refilled::Nothing };
+        let nothing = (Refilled::Nothing, None);
+        let Some((reply, sent, received)) = answer else { return nothing };
         let seen = Seen { sent, received, now: reply.now, clock: reply.clock };
         let stock = self.stock.get_or_insert_with(|| Stock::new(seen));
         stock.see(seen);
         let booking = reply.booking();
         let end = booking.as_ref().and_then(|booking| booking.pieces.last()).map(|last| last.end);
         let (Some(Booking { id, booked_at, pieces, .. }), Some(end)) = (booking, end) else {
-            return Refilled::Nothing;
+            return nothing;
         };
         let grains: i64 = pieces.iter().map(|piece| piece.end - piece.start).sum();
         let tokens = u32::try_from(grains / seen.token()).unwrap_or(u32::MAX);
         self.stored = seen.stored(end).saturating_add(tokens);
-        stock.add(Batch { booking: Ticket { id, booked_at }, pieces, tokens });
-        Refilled::More
+        let mut batch = Batch { booking: Ticket { id, booked_at }, pieces, tokens };
+        let aside = batch.split_minted(&seen, needs).map(|batch| Aside { seen, batch });
+        stock.add(batch);
+        (Refilled::More, aside)
+    }
+
+    /// Counts what was set aside as used.
+    pub(crate) fn used_aside(&mut self, aside: &Aside) {
+        self.used = self.used.saturating_add(aside.batch.tokens);
+    }
+
+    /// Takes back what was set aside for one who went away.
+    pub(crate) fn put_back(&mut self, Aside { seen, batch }: Aside) {
+        if let Some(stock) = &mut self.stock {
+            stock.add_seen(&seen, batch);
+        }
     }
 
     /// All that is at hand, to be given back, if nobody has wanted anything since this was asked last.

@@ -48,6 +48,17 @@ impl<B> Batch<B> {
         });
     }
 
+    /// Cuts off the first `tokens`, if they were minted when the server was seen.
+    pub(crate) fn split_minted(&mut self, seen: &Seen, tokens: u32) -> Option<Self>
+    where
+        B: Clone,
+    {
+        let last = i64::from(tokens.checked_sub(1)?);
+        let end = self.position((last + 1) * seen.token() - 1)? + 1;
+        let minted = seen.clock.due(end).is_some_and(|due| due <= seen.now);
+        minted.then(|| self.split(seen, tokens))
+    }
+
     /// Cuts off the first `tokens`, as a batch of their own.
     fn split(&mut self, seen: &Seen, tokens: u32) -> Self
     where
@@ -113,15 +124,22 @@ impl<B: Clone> Stock<B> {
 
     /// Goes by a newer view of the server from now on.
     pub(crate) fn see(&mut self, seen: Seen) {
-        // What the server has forgotten, it hands out again.
-        if !seen.clock.goes_on_as(self.seen.clock) {
-            self.batches.clear();
+        let older = std::mem::replace(&mut self.seen, seen);
+        for batch in std::mem::take(&mut self.batches) {
+            self.add_seen(&older, batch);
         }
-        let shift = seen.clock.shift(self.seen.clock.epoch);
-        self.seen = seen;
-        for piece in self.batches.iter_mut().flat_map(|batch| &mut batch.pieces) {
-            piece.start += shift;
-            piece.end += shift;
+    }
+
+    /// Adds what was placed by an older view of the server.
+    pub(crate) fn add_seen(&mut self, older: &Seen, mut batch: Batch<B>) {
+        // What the server has forgotten, it hands out again.
+        if self.seen.clock.goes_on_as(older.clock) {
+            let shift = self.seen.clock.shift(older.clock.epoch);
+            for piece in &mut batch.pieces {
+                piece.start += shift;
+                piece.end += shift;
+            }
+            self.add(batch);
         }
     }
 
