@@ -5,7 +5,7 @@ use super::connection::Connection;
 use super::error::Failure;
 use super::reply::{Booking, Clock, Reply, Status};
 use super::script;
-use super::settings::Settings;
+use super::settings::{Change, Settings};
 use crate::breaker::CircuitBreaker;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-/// How often something is given back before it is given up as lost.
+/// How often something is tried before it is given up.
 const ATTEMPTS: u32 = 4;
 
 /// How a server is asked.
@@ -146,9 +146,16 @@ impl Line {
     }
 
     /// Sets the limit for all who share it.
-    pub(super) async fn set(self: &Arc<Self>, settings: Settings) -> Result<(), Failure> {
-        let [_, _, grains, over, capacity] = settings.to_numbers();
-        self.call(Operation::Set, vec![grains, over, capacity]).await.map(drop)
+    pub(super) async fn set(self: &Arc<Self>, change: Change) -> Result<(), Failure> {
+        for _ in 0..ATTEMPTS {
+            let input = self.settings().changed_by(change);
+            let reply = self.call(Operation::Set, input.to_vec()).await?;
+            // Refused is what is meant for a token of another length. Now that is known.
+            if reply.status == Status::Done {
+                return Ok(());
+            }
+        }
+        Err(Failure::Answer)
     }
 
     /// The free tokens: negative while more is booked than is minted.
@@ -221,7 +228,7 @@ impl Line {
         let settings = reply.clock.settings;
         let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
         // An answer from before the last change says nothing new.
-        if settings.version < view.settings.version {
+        if settings.is_before(view.settings) {
             return;
         }
         let changed = settings != view.settings;

@@ -63,7 +63,7 @@ if op == BOOK and den > 0 and differs == 0 and line < LAP * 2 and (full or spent
         redis.call('SET', KEYS[1], value)
       else
         local refill = math.ceil((finish + cap - line) * den / num / 1000)
-        redis.call('SET', KEYS[1], value, 'PX', refill > keep and refill or keep)
+        redis.call('SET', KEYS[1], value, 'PX', refill > keep and math.min(refill, 1e15) or keep)
       end
       return struct.pack('<ddddddddd', finish <= line and NOW or LATER, 0, now, epoch, start, origin, seq, spent, finish)
     elseif wait == 0 and rest == '' then
@@ -353,8 +353,13 @@ if op == GIVE_BACK then
   return reply(DONE)
 end
 
+-- What is below zero stays as it is.
 if op == SET then
   local new_num, new_den, new_cap = a, b, struct.unpack('<d', asked, 81)
+  -- In the grains of another token: who asks is told, and asks again.
+  if struct.unpack('<d', asked, 33) ~= token then return reply(REFUSED) end
+  if new_num < 0 then new_num, new_den = num, den end
+  if new_cap < 0 then new_cap = cap end
   if new_num ~= num or new_den ~= den or new_cap ~= cap then
     set(version + 1, new_num, new_den, new_cap)
     differs = 1
