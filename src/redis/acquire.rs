@@ -140,10 +140,9 @@ impl Terms {
     /// Waits for the turn; how long that was since the beginning.
     async fn wait(self, held: &Held) -> Result<Duration, AcquireError> {
         let until = self.until;
-        let late = move |turn| match (turn, until) {
-            (Turn::At(turn), Some(until)) => turn > until,
-            (Turn::At(_), None) | (Turn::Never, None) => false,
-            (Turn::Never, Some(_)) => true,
+        let late = move |turn| match turn {
+            Turn::At(turn) => until.is_some_and(|until| turn > until),
+            Turn::Never => until.is_some(),
         };
         match wait_for_turn(held, late).await {
             Ok(()) => Ok(self.began.elapsed()),

@@ -182,12 +182,10 @@ impl Line {
         operation: Operation,
         more: Vec<f64>,
     ) -> Result<Reply, Failure> {
-        let call = InFlight {
-            line: Arc::clone(self),
-            call: Some(Box::pin(Arc::clone(self).ask(operation, more))),
-        };
-        let limit = self.remote.timeout;
         let attempt = self.remote.breaker.enter().map_err(Failure::Open)?;
+        let call: Call = Box::pin(Arc::clone(self).ask(operation, more));
+        let call = InFlight { line: Arc::clone(self), call: Some(call) };
+        let limit = self.remote.timeout;
         let answer = timeout(limit, call).await.unwrap_or(Err(Failure::Timeout { limit }));
         match &answer {
             Ok(_) => attempt.succeeded(),
@@ -238,10 +236,12 @@ impl Line {
     }
 }
 
+type Call = Pin<Box<dyn Future<Output = Result<Reply, Failure>> + Send>>;
+
 /// A call that goes on when it is dropped, as the server goes on with it.
 struct InFlight {
     line: Arc<Line>,
-    call: Option<Pin<Box<dyn Future<Output = Result<Reply, Failure>> + Send>>>,
+    call: Option<Call>,
 }
 
 impl Future for InFlight {

@@ -6,7 +6,12 @@
 
 #![cfg(feature = "redis")]
 
+mod giving_back;
+mod go;
+mod laps;
 mod leases;
 mod oracle;
 mod servers;
+mod settings;
+mod strict;
 mod support;

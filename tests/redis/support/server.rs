@@ -2,7 +2,7 @@
 
 use super::{Engine, eventually, skipped};
 use redis::aio::{ConnectionManager, ConnectionManagerConfig, MultiplexedConnection};
-use redis::{Client, RedisResult, cmd};
+use redis::{AsyncConnectionConfig, Client, RedisResult, cmd};
 use std::fs::File;
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -106,6 +106,14 @@ impl Server {
         self.client().get_multiplexed_async_connection().await.expect("the server is up")
     }
 
+    /// A connection that waits for each answer for as long as it takes.
+    pub(crate) async fn patient_connection(&self) -> MultiplexedConnection {
+        let config = AsyncConnectionConfig::new().set_response_timeout(None);
+        let client = self.client();
+        let connection = client.get_multiplexed_async_connection_with_config(&config);
+        connection.await.expect("the server is up")
+    }
+
     /// A connection that comes back after a fault, and tries once for each call.
     pub(crate) async fn manager(&self) -> ConnectionManager {
         let config = ConnectionManagerConfig::new()
@@ -130,6 +138,18 @@ impl Server {
 
     pub(crate) async fn info(&self, section: &str) -> String {
         cmd("INFO").arg(section).query_async(&mut self.connection().await).await.expect("INFO")
+    }
+
+    /// Forgets all keys.
+    pub(crate) async fn flush(&self) {
+        let flush = cmd("FLUSHALL").query_async(&mut self.connection().await).await;
+        let () = flush.expect("FLUSHALL");
+    }
+
+    /// What is stored under `key`, in bytes.
+    pub(crate) async fn bytes(&self, key: &str) -> u64 {
+        let length = cmd("STRLEN").arg(key).query_async(&mut self.connection().await).await;
+        length.expect("STRLEN")
     }
 
     /// Forgets all scripts.
