@@ -6,6 +6,7 @@
 
 #![cfg(feature = "redis")]
 
+mod faults;
 mod giving_back;
 mod go;
 mod laps;

@@ -2,6 +2,7 @@
 
 pub(crate) mod cluster;
 pub(crate) mod engine;
+pub(crate) mod load;
 pub(crate) mod network;
 pub(crate) mod pair;
 pub(crate) mod server;

@@ -25,11 +25,8 @@ pub(crate) fn is_own(test: &str) -> bool {
         command.env(name, value.unwrap_or_default());
     }
     let output = command.stdin(Stdio::null()).output().expect("unshare");
-    assert!(
-        output.status.success(),
-        "in its own network: {}",
-        String::from_utf8_lossy(&output.stdout)
-    );
+    let said = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "in its own network: {}", String::from_utf8_lossy(&said));
     false
 }
 

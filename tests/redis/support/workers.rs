@@ -17,9 +17,11 @@ impl Workers {
         Self((0..count).map(start).collect())
     }
 
-    /// Kills one of them without a word.
+    /// Kills one of them without a word. The later ones move up.
     pub(crate) fn kill(&mut self, number: usize) {
-        self.0[number].kill().expect("it is ours");
+        let mut worker = self.0.remove(number);
+        worker.kill().expect("it is ours");
+        worker.wait().expect("it ends");
     }
 
     /// Waits until all that are left have ended, and what they printed.

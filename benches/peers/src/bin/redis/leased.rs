@@ -21,7 +21,9 @@ pub(crate) async fn measure(server: &Server, plan: Plan) {
     let connection = server.connection().await;
     let mut table =
         Table::new(&["", "acquires/s", "per round trip", "p50 us", "p99 us", "p99.9 us"]);
-    table.section(&format!("{TASKS} tasks that acquire each {PACE:?}; the burst is a second's worth"));
+    table.section(&format!(
+        "{TASKS} tasks that acquire each {PACE:?}; the burst is a second's worth"
+    ));
     for (name, rate) in LIMITS {
         let mut runs = Vec::new();
         for _ in 0..plan.runs {

@@ -13,7 +13,10 @@ use tokio::{task::JoinSet, time::sleep};
 pub(crate) const TASKS: usize = 64;
 
 /// How many calls a second `TASKS` tasks make together, each one after the other.
-pub(crate) async fn per_second<F>(time: Duration, call: impl Fn() -> F + Clone + Send + 'static) -> f64
+pub(crate) async fn per_second<F>(
+    time: Duration,
+    call: impl Fn() -> F + Clone + Send + 'static,
+) -> f64
 where
     F: Future<Output = ()> + Send,
 {

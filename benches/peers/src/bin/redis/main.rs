@@ -11,7 +11,7 @@ mod load;
 mod memory;
 mod server;
 mod strict;
-#[expect(dead_code, reason = "the tests do more to their servers")]
+#[expect(dead_code, unused_imports, reason = "the tests do more to their servers")]
 #[path = "../../../../../tests/redis/support/mod.rs"]
 mod support;
 mod total;

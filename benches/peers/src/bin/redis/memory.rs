@@ -20,18 +20,24 @@ pub(crate) async fn measure(server: &Server, plan: Plan) {
     table.row(vec![format!("  with {HOLES} holes, MEMORY USAGE"), usage.to_string()]);
     let limits = if plan.quick { 1_000 } else { 1_000_000 };
     let bytes = of_many(&mut connection, limits).await / limits;
-    table.row(vec![format!("  each of {limits}, with all that the server keeps"), bytes.to_string()]);
+    table.row(vec![
+        format!("  each of {limits}, with all that the server keeps"),
+        bytes.to_string(),
+    ]);
     println!("{table}");
 }
 
 /// A limit with so many holes, between which turns are booked.
 async fn with_holes(connection: &mut MultiplexedConnection, holes: usize) -> u64 {
-    let limiter = RedisLimiter::builder(connection.clone(), "memory", Rate::per_hour(1)).build().await;
+    let limiter =
+        RedisLimiter::builder(connection.clone(), "memory", Rate::per_hour(1)).build().await;
     let limiter = limiter.expect("the server is up");
     limiter.try_acquire().await.expect("it is full");
-    for _ in 0..holes {
-        let turn = limiter.reserve().await.expect("the server is up");
-        limiter.reserve().await.expect("the server is up");
+    let mut turns = Vec::new();
+    for _ in 0..2 * holes {
+        turns.push(limiter.reserve().await.expect("the server is up"));
+    }
+    for turn in turns.into_iter().step_by(2) {
         turn.cancel().await.expect("the server is up");
     }
     let keys: Vec<String> = server::ask(connection, &["KEYS", "*memory*"]).await;

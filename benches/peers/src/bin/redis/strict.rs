@@ -31,12 +31,19 @@ pub(crate) async fn measure(server: &Server, plan: Plan) {
     let mut subjects = [
         Subject::new("a script of nothing", script(floors::empty(), &connection)),
         Subject::new("a GCRA script: TIME, GET, SET", script(floors::gcra(), &connection)),
-        Subject::new("try_acquire, granted", limiter("granted", Rate::per_second(1_000_000), &connection).await),
-        Subject::new("try_acquire, refused", limiter("refused", Rate::per_hour(1), &connection).await),
+        Subject::new(
+            "try_acquire, granted",
+            limiter("granted", Rate::per_second(1_000_000), &connection).await,
+        ),
+        Subject::new(
+            "try_acquire, refused",
+            limiter("refused", Rate::per_hour(1), &connection).await,
+        ),
     ];
     for run in 0..plan.runs {
         // A B C D, D C B A: what goes on meets all of them.
-        let order: Vec<usize> = if run % 2 == 0 { (0..4).collect() } else { (0..4).rev().collect() };
+        let order: Vec<usize> =
+            if run % 2 == 0 { (0..4).collect() } else { (0..4).rev().collect() };
         for index in order {
             let subject = &mut subjects[index];
             round(subject, plan.round, connection.clone()).await;

@@ -74,7 +74,8 @@ pub(crate) async fn work(words: &[String]) {
     let name = format!("total, {mode}");
     let builder = RedisLimiter::builder(connection, &name, Rate::per_second(RATE)).burst(BURST);
     let builder = if mode == "leased" { builder.lease(Lease::new()) } else { builder };
-    let limiter: &RedisLimiter = Box::leak(Box::new(builder.build().await.expect("the server is up")));
+    let limiter: &RedisLimiter =
+        Box::leak(Box::new(builder.build().await.expect("the server is up")));
     let clock = ServerClock::read(&client).await;
     let now = clock.used(Instant::now(), Instant::now()).earliest;
     let ahead = |until: u64| Duration::from_micros(until.saturating_sub(now));
