@@ -86,6 +86,7 @@
 //! |---|---|---|
 //! | `keyed` | no | `Keyed`: a limiter per key |
 //! | `quanta` | no | a clock that is read in less than half the time: [`Clock`] |
+//! | `redis` | no | limits that processes share, on a Redis or Valkey server: [`redis`](https://docs.rs/paceline/latest/paceline/redis/) |
 //! | `serde` | no | `Serialize` and `Deserialize` for [`Rate`], as the text that it prints |
 //! | `tracing` | no | events of those who wait, and of changes of the settings; nothing of a request that is served at once |
 //!
@@ -122,6 +123,8 @@ mod observe;
 mod queue;
 mod rate;
 mod rate_limit;
+#[cfg(feature = "redis")]
+pub mod redis;
 mod refill;
 #[cfg(feature = "reqwest")]
 pub mod reqwest;
