@@ -8,7 +8,7 @@ use crate::observe;
 use crate::sleep::{Look, Sleeper};
 use crate::threads;
 use crate::time::nanos;
-use crate::turns::Turns;
+use crate::turns::{Turns, Waiters};
 use pin_project_lite::pin_project;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tokio::task::coop;
 use tokio::time::Instant;
 
 /// No bound on the wait, or on its end.
-const UNBOUNDED: u64 = u64::MAX;
+pub(crate) const UNBOUNDED: u64 = u64::MAX;
 
 pin_project! {
     /// Awaits permits: what [`Limiter::acquire`] and its kin return.
@@ -213,9 +213,8 @@ impl<L: Turns> Future for Acquire<'_, L> {
         if let StageProjection::Fresh { request: request @ Request { served: false, .. } } =
             stage.as_mut().project()
         {
-            // A task that acquires in a loop and never has to wait lets others run all the same.
             if !coop::has_budget_remaining() {
-                return spend_budget(cx).map(|()| unreachable!("there was none"));
+                return yields(cx);
             }
             let now = match request.limiter.take_at_once(request.permits, request.before) {
                 Ok(()) => {
@@ -272,10 +271,15 @@ impl<L: Turns> Acquire<'_, L> {
     }
 }
 
+/// A task that acquires in a loop and never has to wait lets others run all the same.
+pub(crate) fn yields<T>(cx: &mut Context<'_>) -> Poll<T> {
+    spend_budget(cx).map(|()| unreachable!("there was none"))
+}
+
 /// Not by `coop::poll_proceed`, whose guard costs a tenth of a ready acquire more.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "measured: a call costs a tenth of a ready acquire")]
-fn spend_budget(cx: &mut Context<'_>) -> Poll<()> {
+pub(crate) fn spend_budget(cx: &mut Context<'_>) -> Poll<()> {
     pin!(coop::consume_budget()).poll(cx)
 }
 
@@ -289,15 +293,13 @@ impl<L: Turns> Stage<'_, L> {
         };
         let Request { limiter, permits, within, before, served: _ } = request;
         let waiters = limiter.waiters();
-        let until = now.saturating_add(within.min(waiters.max_wait)).min(before);
-        let terms = Terms { began: now, until };
+        let terms = Terms::new(waiters, now, within, before);
         // A place is taken before the turn: nobody books who may not wait. Who has none may still
         // be served at once.
         let may_wait = waiters.queue.enter();
-        let patience = patience(if may_wait { until } else { until.min(now) });
-        let outcome = match limiter.book(now, permits, patience) {
+        let outcome = match limiter.book(now, permits, terms.patience(may_wait)) {
             // Without a limit nothing is booked, and so nobody has looked at the deadline.
-            Ok(booking) if limiter.is_immediate(&booking) && until < now && permits > 0 => {
+            Ok(booking) if limiter.is_immediate(&booking) && terms.are_over() && permits > 0 => {
                 Err(terms.too_late(permits, Some(now)))
             }
             Ok(booking) if limiter.is_immediate(&booking) => {
@@ -312,10 +314,7 @@ impl<L: Turns> Stage<'_, L> {
                 });
                 return None;
             }
-            Err(Refusal::Late(_)) if !may_wait && until >= now => {
-                Err(AcquireError::QueueFull { max_waiters: waiters.queue.places() })
-            }
-            Err(refusal) => Err(terms.refused(permits, now, refusal)),
+            Err(refusal) => Err(terms.refused_at_first(permits, refusal, may_wait, waiters)),
         };
         if may_wait {
             waiters.queue.pass();
@@ -436,6 +435,39 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
+    /// Of one who comes at `now`, may wait for so long, and until then.
+    pub(crate) fn new(waiters: &Waiters, now: u64, within: u64, before: u64) -> Self {
+        let until = now.saturating_add(within.min(waiters.max_wait)).min(before);
+        Self { began: now, until }
+    }
+
+    /// Whether the deadline had passed from the start.
+    pub(crate) fn are_over(self) -> bool {
+        self.until < self.began
+    }
+
+    /// How patient one is who has a place to wait, or none.
+    pub(crate) fn patience(self, has_place: bool) -> Patience {
+        patience(if has_place { self.until } else { self.until.min(self.began) })
+    }
+
+    /// Why one got nothing who has just come.
+    #[cold]
+    pub(crate) fn refused_at_first(
+        self,
+        requested: u32,
+        refusal: Refusal,
+        has_place: bool,
+        waiters: &Waiters,
+    ) -> AcquireError {
+        match refusal {
+            Refusal::Late(_) if !has_place && !self.are_over() => {
+                AcquireError::QueueFull { max_waiters: waiters.queue.places() }
+            }
+            refusal => self.refused(requested, self.began, refusal),
+        }
+    }
+
     #[cold]
     pub(crate) fn refused(self, requested: u32, now: u64, refusal: Refusal) -> AcquireError {
         match refusal {
@@ -449,7 +481,7 @@ impl Terms {
         }
     }
 
-    fn too_late(self, requested: u32, turn: Option<u64>) -> AcquireError {
+    pub(crate) fn too_late(self, requested: u32, turn: Option<u64>) -> AcquireError {
         let since_began = |time: u64| Duration::from_nanos(time.saturating_sub(self.began));
         AcquireError::WouldExceedDeadline {
             requested,

@@ -66,6 +66,7 @@
 //! | [`window::FixedWindow`] | to count per minute or hour, as an upstream does |
 //! | [`window::SlidingWindow`], [`window::SlidingLog`] | for at most so many in *any* window |
 //! | [`smooth::SmoothBursty`], [`smooth::SmoothWarmingUp`] | if you come from Guava, or what is behind must warm up |
+//! | `Keyed` | for each user, address or tenant: the feature `keyed` |
 //! | [`All`] | when several of them must hold together |
 //! | [`Concurrency`] | for how many at a time, not how often |
 //! | [`adaptive`] | when nobody knows what the downstream can bear |
@@ -83,7 +84,9 @@
 //!
 //! | feature | default | what it adds |
 //! |---|---|---|
+//! | `keyed` | no | `Keyed`: a limiter per key |
 //! | `quanta` | no | a clock that is read in less than half the time: [`Clock`] |
+//! | `redis` | no | limits that processes share, on a Redis or Valkey server: [`redis`](https://docs.rs/paceline/latest/paceline/redis/) |
 //! | `serde` | no | `Serialize` and `Deserialize` for [`Rate`], as the text that it prints |
 //! | `tracing` | no | events of those who wait, and of changes of the settings; nothing of a request that is served at once |
 //!
@@ -105,6 +108,8 @@ mod concurrency;
 pub mod config;
 mod error;
 mod handle;
+#[cfg(feature = "http")]
+pub mod http;
 #[cfg(feature = "io")]
 pub mod io;
 #[cfg(feature = "keyed")]
@@ -118,7 +123,11 @@ mod observe;
 mod queue;
 mod rate;
 mod rate_limit;
+#[cfg(feature = "redis")]
+pub mod redis;
 mod refill;
+#[cfg(feature = "reqwest")]
+pub mod reqwest;
 mod reservation;
 mod sleep;
 pub mod smooth;
@@ -130,6 +139,10 @@ mod striped;
 mod sync;
 mod threads;
 mod time;
+#[cfg(feature = "tonic")]
+pub mod tonic;
+#[cfg(feature = "tower")]
+pub mod tower;
 mod turns;
 mod verbs;
 pub mod window;

@@ -15,7 +15,7 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// As good as never, and within what every platform's clock can tell.
-const FAR_AWAY: Duration = Duration::from_secs(30 * 365 * 86_400);
+pub(crate) const FAR_AWAY: Duration = Duration::from_secs(30 * 365 * 86_400);
 
 /// What one who waits makes of the state of things.
 pub(crate) enum Look<T> {
