@@ -66,6 +66,7 @@
 //! | [`window::FixedWindow`] | to count per minute or hour, as an upstream does |
 //! | [`window::SlidingWindow`], [`window::SlidingLog`] | for at most so many in *any* window |
 //! | [`smooth::SmoothBursty`], [`smooth::SmoothWarmingUp`] | if you come from Guava, or what is behind must warm up |
+//! | `Keyed` | for each user, address or tenant: the feature `keyed` |
 //! | [`All`] | when several of them must hold together |
 //! | [`Concurrency`] | for how many at a time, not how often |
 //! | [`adaptive`] | when nobody knows what the downstream can bear |
@@ -83,6 +84,7 @@
 //!
 //! | feature | default | what it adds |
 //! |---|---|---|
+//! | `keyed` | no | `Keyed`: a limiter per key |
 //! | `quanta` | no | a clock that is read in less than half the time: [`Clock`] |
 //! | `serde` | no | `Serialize` and `Deserialize` for [`Rate`], as the text that it prints |
 //! | `tracing` | no | events of those who wait, and of changes of the settings; nothing of a request that is served at once |

@@ -40,8 +40,8 @@ pub(super) struct Recent<K> {
     pub(super) item: Item<K>,
     pub(super) next: Option<Arc<Recent<K>>>,
     /// How many there are, with this one, and how many of them are keys.
-    pub(super) length: usize,
-    pub(super) keys: usize,
+    pub(super) length: u32,
+    pub(super) keys: u32,
 }
 
 pub(super) enum Item<K> {
@@ -100,7 +100,7 @@ impl<K> Page<K> {
 
     /// How many keys it holds.
     pub(super) fn len(&self) -> usize {
-        self.entries.len() + self.recent.load().get().map_or(0, |recent| recent.keys)
+        self.entries.len() + self.recent.load().get().map_or(0, |recent| recent.keys as usize)
     }
 
     /// Calls `then` with each limiter of its own that a key has.
@@ -115,8 +115,13 @@ impl<K> Page<K> {
 
     /// Whether something may still come after `recent`.
     pub(super) fn has_room(&self, recent: &Seen<Recent<K>>) -> bool {
-        let most = (self.entries.len() / 8).clamp(4, 32);
-        !is_sealed(recent) && recent.get().is_none_or(|recent| recent.length < most)
+        let most = (self.entries.len() / 16).clamp(4, 16);
+        !is_sealed(recent) && recent.get().is_none_or(|recent| (recent.length as usize) < most)
+    }
+
+    /// Whether it has so few keys that it may as well be replaced for each that comes.
+    pub(super) fn is_small(&self) -> bool {
+        self.entries.len() < 8
     }
 
     pub(super) fn quota(&self, index: usize) -> u16 {
@@ -209,7 +214,7 @@ impl<K> Page<K> {
         let (length, keys) = recent.get().map_or((0, 0), |last| (last.length, last.keys));
         let is_key = matches!(item, Item::Key(..));
         let next = recent.get().cloned();
-        let added = Recent { item, next, length: length + 1, keys: keys + usize::from(is_key) };
+        let added = Recent { item, next, length: length + 1, keys: keys + u32::from(is_key) };
         self.recent.replace(recent, Some(Arc::new(added)))
     }
 }

@@ -144,7 +144,8 @@ impl<K: Clone + Eq + Hash> Page<K> {
         let entry = |key: Stays<K>| {
             let base = bases[usize::from(key.quota)];
             let word = match &key.own {
-                Some(_) => Word::WITH_OWN,
+                // What is spent is for the limiter to say.
+                Some(_) => Word::default().with_own(),
                 None => base.write(key.spent).expect("the base was chosen so"),
             };
             Entry { key: key.key, word: AtomicU64::new(word.to_u64()) }

@@ -263,9 +263,13 @@ where
                 let start =
                     start.max(self.line(quota).base(self.quotas.get(quota).at(when)).position());
                 match present.base(quota).write(start) {
-                    Some(word) => {
-                        self.insert(hash, key, quota, word, &page, when);
+                    Some(word) if self.insert(hash, key, quota, word.with_own(), &page, when) => {
+                        let key = key.to_owned();
+                        if let Some(own) = present.add_own(key, &self.quotas, quota, start) {
+                            return own;
+                        }
                     }
+                    Some(_) => {}
                     None => self.replace(hash, &page, when, 0),
                 }
                 continue;
@@ -365,6 +369,9 @@ where
         let added = present.add(&recent, Item::Key(entry, quota));
         if !added {
             self.leave_places(1);
+        } else if present.is_small() && !word.has_own() {
+            // It costs nothing to speak of to have the key where it is found soonest.
+            self.replace(hash, page, when, 0);
         }
         added
     }

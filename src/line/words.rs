@@ -27,7 +27,7 @@ pub(crate) struct Base(Position);
 ///  │ frozen │ own │ grains beyond the base    │
 ///  └────────┴─────┴───────────────────────────┘
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Word(u64);
 
 impl Word {
@@ -36,8 +36,10 @@ impl Word {
     /// The key has a limiter of its own, which went on from here.
     const OWN: u64 = 1 << 62;
 
-    /// Of a key that has a limiter of its own already.
-    pub(crate) const WITH_OWN: Self = Self(Self::OWN);
+    /// Of a key whose line is spent that far, and that has or gets a limiter of its own.
+    pub(crate) fn with_own(self) -> Self {
+        Self(self.0 | Self::OWN)
+    }
 
     pub(crate) fn to_u64(self) -> u64 {
         self.0
@@ -330,7 +332,7 @@ impl Line {
 
 /// Marks that the key has a limiter of its own from here on. False if the word has changed.
 pub(crate) fn mark_own(word: &AtomicU64, seen: Word) -> bool {
-    exchange(word, seen, Word(seen.0 | Word::OWN))
+    exchange(word, seen, seen.with_own())
 }
 
 /// The word, to be looked at before it is marked.
