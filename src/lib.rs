@@ -86,6 +86,7 @@
 //! |---|---|---|
 //! | `keyed` | no | `Keyed`: a limiter per key |
 //! | `quanta` | no | a clock that is read in less than half the time: [`Clock`] |
+//! | `redis` | no | limits that processes share, on a Redis or Valkey server: [`redis`](https://docs.rs/paceline/latest/paceline/redis/) |
 //! | `serde` | no | `Serialize` and `Deserialize` for [`Rate`], as the text that it prints |
 //! | `tracing` | no | events of those who wait, and of changes of the settings; nothing of a request that is served at once |
 //!
@@ -103,24 +104,45 @@ mod all;
 mod breaker;
 mod builder;
 mod concurrency;
+#[cfg(feature = "config")]
+pub mod config;
 mod error;
+mod handle;
+#[cfg(feature = "http")]
+pub mod http;
+#[cfg(feature = "io")]
+pub mod io;
 #[cfg(feature = "keyed")]
 pub mod keyed;
 mod leaky;
 mod limiter;
 mod line;
+#[cfg(feature = "metrics")]
+mod metered;
 mod observe;
 mod queue;
 mod rate;
 mod rate_limit;
+#[cfg(feature = "redis")]
+pub mod redis;
 mod refill;
+#[cfg(feature = "reqwest")]
+pub mod reqwest;
 mod reservation;
 mod sleep;
 pub mod smooth;
 mod sometimes;
+mod stats;
+#[cfg(feature = "stream")]
+pub mod stream;
 mod striped;
 mod sync;
+mod threads;
 mod time;
+#[cfg(feature = "tonic")]
+pub mod tonic;
+#[cfg(feature = "tower")]
+pub mod tower;
 mod turns;
 mod verbs;
 pub mod window;
@@ -137,14 +159,18 @@ pub use concurrency::{Concurrency, Place};
 pub use error::{
     AcquireError, BuildError, Limited, RangeError, RateError, ReserveError, TryAcquireError,
 };
+pub use handle::Handle;
 #[cfg(feature = "keyed")]
 pub use keyed::Keyed;
 pub use leaky::{LeakyBucket, LeakyBucketBuilder};
 pub use limiter::Limiter;
+#[cfg(feature = "metrics")]
+pub use metered::Metered;
 pub use rate::Rate;
 pub use rate_limit::{BoxAcquire, DynRateLimit, RateLimit};
 pub use refill::Refill;
 pub use reservation::Reservation;
 pub use sometimes::Sometimes;
+pub use stats::Stats;
 pub use striped::Striped;
 pub use time::Clock;

@@ -7,6 +7,7 @@ use crate::acquire::{Acquire, Terms, UNBOUNDED, spend_budget, yields};
 use crate::error::AcquireError;
 use crate::limiter::Limiter;
 use crate::line::{Ask, Position};
+use crate::threads;
 use crate::time::nanos;
 use crate::turns::Turns;
 use pin_project_lite::pin_project;
@@ -162,6 +163,18 @@ where
         limiter.waiters().time.nanos(deadline) < limiter.now()
     }
 
+    /// Asks the limiter of the key's own.
+    fn ask(self, hold: &Hold<Q::Owned, S>) -> Acquire<'static> {
+        let mut acquire = Acquire::owned(Arc::clone(hold.own().limiter()), self.permits);
+        if let Some(wait) = self.within {
+            acquire = acquire.within(wait);
+        }
+        if let Some(deadline) = self.before {
+            acquire = acquire.before(deadline);
+        }
+        acquire
+    }
+
     /// Why a key that is spent up to `spent` would refuse it, if it would.
     fn refusal(&self, limiter: &Limiter, spent: Position) -> Option<AcquireError> {
         let (waiters, now) = (limiter.waiters(), limiter.now());
@@ -175,6 +188,34 @@ where
             // Without a limit nobody has looked at the deadline.
             Ok(()) if terms.are_over() => Some(terms.too_late(self.permits, Some(now))),
             Ok(()) => None,
+        }
+    }
+}
+
+impl<Q, S> KeyedAcquire<'_, Q, S>
+where
+    Q: ToOwned + Hash + Eq + ?Sized,
+    Q::Owned: Clone + Eq + Hash + Borrow<Q>,
+    S: BuildHasher,
+{
+    /// Waits by blocking this thread: see [`Acquire::blocking`](crate::Acquire::blocking).
+    ///
+    /// # Errors
+    ///
+    /// As if it was awaited.
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    pub fn blocking(mut self) -> Result<Duration, AcquireError> {
+        threads::assert_may_block();
+        let Some(request) = self.request.take() else {
+            unreachable!("one that was polled is pinned")
+        };
+        match request.at_once() {
+            Ok(outcome) => outcome,
+            Err(hold) => request.ask(&hold).blocking(),
         }
     }
 }
@@ -200,14 +241,7 @@ where
                 }
                 Err(hold) => this.hold.insert(hold),
             };
-            let Request { permits, within, before, .. } = request;
-            let mut acquire = Acquire::owned(Arc::clone(hold.own().limiter()), permits);
-            if let Some(wait) = within {
-                acquire = acquire.within(wait);
-            }
-            if let Some(deadline) = before {
-                acquire = acquire.before(deadline);
-            }
+            let acquire = request.ask(hold);
             this.acquire.set(Some(acquire));
         }
         let Some(acquire) = this.acquire.as_mut().as_pin_mut() else {

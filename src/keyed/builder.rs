@@ -109,7 +109,7 @@ impl<K, S> KeyedBuilder<K, S> {
         Ok(self.keyed())
     }
 
-    pub(super) fn keyed(self) -> Keyed<K, S>
+    pub(crate) fn keyed(self) -> Keyed<K, S>
     where
         K: Clone + Eq + Hash,
         S: BuildHasher,

@@ -85,6 +85,15 @@ impl Own {
         !is_used(uses - USER)
     }
 
+    /// Some number if there is one user, which is the same while there is nobody else.
+    #[cfg(feature = "http")]
+    pub(super) fn alone(&self) -> Option<u64> {
+        // Acquire: pairs with the Release in `leave`. What others have booked and given back before
+        // they left is seen by who finds them gone.
+        let counts = self.uses.load(Ordering::Acquire) % APART;
+        (counts % USE == USER).then_some(counts)
+    }
+
     /// Sets it apart, for it gets settings of its own; by a user of it, so that it is not retired
     /// meanwhile.
     pub(super) fn set_apart(&self) {

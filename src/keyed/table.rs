@@ -3,6 +3,8 @@
 use super::own::Own;
 use super::page::{Entry, Item, Page, Recent, Slot, items};
 use super::quota::{Quota, Quotas};
+#[cfg(feature = "http")]
+use super::together::Standing;
 use crate::error::TryAcquireError;
 use crate::limiter::Limiter;
 use crate::line::{Base, Line, Position, Untaken, Verdict, Word, look_at, mark_own};
@@ -205,6 +207,29 @@ where
             when,
             |quota, spent| quota.limiter().line().tokens_beyond(quota.at(when), spent),
             |quota, own| own.line().tokens(quota.at(when)),
+        )
+    }
+
+    /// The settings of `key`, and its free permits.
+    #[cfg(feature = "http")]
+    pub(super) fn standing<Q>(&self, key: &Q, when: When) -> Standing
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let of = |limiter: &Limiter, tokens| Standing {
+            rate: limiter.rate(),
+            burst: limiter.burst(),
+            tokens,
+        };
+        self.look(
+            key,
+            when,
+            |quota, spent| {
+                let limiter = quota.limiter();
+                of(limiter, limiter.line().tokens_beyond(quota.at(when), spent))
+            },
+            |quota, own| of(own, own.line().tokens(quota.at(when))),
         )
     }
 
