@@ -1,7 +1,7 @@
 //! Every race that we can name, each a model named after it, checked with loom.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg paceline_loom" cargo test --release --lib loom_tests
+//! RUSTFLAGS="--cfg paceline_loom" cargo test --release --features keyed --lib loom_tests
 //! ```
 //!
 //! Attached to the library, so that they see its insides. Times are explicit. The set of holes is

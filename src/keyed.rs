@@ -19,7 +19,7 @@ pub use random_state::RandomState;
 #[cfg(feature = "http")]
 pub(crate) use together::Standing;
 
-use crate::error::{RangeError, ReserveError, TryAcquireError};
+use crate::error::{AcquireError, RangeError, ReserveError, TryAcquireError};
 use crate::limiter::Limiter;
 use crate::rate::Rate;
 use crate::reservation::Reservation;
@@ -28,6 +28,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
+use std::time::Duration;
 use table::{Table, When};
 use tokio::time::Instant;
 
@@ -216,6 +217,42 @@ where
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
         KeyedAcquire::borrowed(self, key, n)
+    }
+
+    /// Waits for a permit of `key` by blocking this thread. See [`Limiter::blocking_acquire`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`acquire`](Self::acquire).
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    pub fn blocking_acquire<Q>(&self, key: &Q) -> Result<Duration, AcquireError>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        self.acquire(key).blocking()
+    }
+
+    /// Waits for `n` permits of `key` by blocking this thread. See [`Limiter::blocking_acquire_many`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`acquire`](Self::acquire).
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    pub fn blocking_acquire_many<Q>(&self, key: &Q, n: u32) -> Result<Duration, AcquireError>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        self.acquire_many(key, n).blocking()
     }
 
     /// As [`acquire`](Self::acquire), with a future that is `'static`.

@@ -66,6 +66,7 @@
 //! | [`window::FixedWindow`] | to count per minute or hour, as an upstream does |
 //! | [`window::SlidingWindow`], [`window::SlidingLog`] | for at most so many in *any* window |
 //! | [`smooth::SmoothBursty`], [`smooth::SmoothWarmingUp`] | if you come from Guava, or what is behind must warm up |
+//! | `Keyed` | for each user, address or tenant: the feature `keyed` |
 //! | [`All`] | when several of them must hold together |
 //! | [`Concurrency`] | for how many at a time, not how often |
 //! | [`adaptive`] | when nobody knows what the downstream can bear |
@@ -83,6 +84,7 @@
 //!
 //! | feature | default | what it adds |
 //! |---|---|---|
+//! | `keyed` | no | `Keyed`: a limiter per key |
 //! | `quanta` | no | a clock that is read in less than half the time: [`Clock`] |
 //! | `serde` | no | `Serialize` and `Deserialize` for [`Rate`], as the text that it prints |
 //! | `tracing` | no | events of those who wait, and of changes of the settings; nothing of a request that is served at once |
@@ -101,14 +103,21 @@ mod all;
 mod breaker;
 mod builder;
 mod concurrency;
+#[cfg(feature = "config")]
+pub mod config;
 mod error;
 #[cfg(feature = "http")]
 pub mod http;
+mod handle;
+#[cfg(feature = "io")]
+pub mod io;
 #[cfg(feature = "keyed")]
 pub mod keyed;
 mod leaky;
 mod limiter;
 mod line;
+#[cfg(feature = "metrics")]
+mod metered;
 mod observe;
 mod queue;
 mod rate;
@@ -120,8 +129,12 @@ mod reservation;
 mod sleep;
 pub mod smooth;
 mod sometimes;
+mod stats;
+#[cfg(feature = "stream")]
+pub mod stream;
 mod striped;
 mod sync;
+mod threads;
 mod time;
 #[cfg(feature = "tonic")]
 pub mod tonic;
@@ -143,14 +156,18 @@ pub use concurrency::{Concurrency, Place};
 pub use error::{
     AcquireError, BuildError, Limited, RangeError, RateError, ReserveError, TryAcquireError,
 };
+pub use handle::Handle;
 #[cfg(feature = "keyed")]
 pub use keyed::Keyed;
 pub use leaky::{LeakyBucket, LeakyBucketBuilder};
 pub use limiter::Limiter;
+#[cfg(feature = "metrics")]
+pub use metered::Metered;
 pub use rate::Rate;
 pub use rate_limit::{BoxAcquire, DynRateLimit, RateLimit};
 pub use refill::Refill;
 pub use reservation::Reservation;
 pub use sometimes::Sometimes;
+pub use stats::Stats;
 pub use striped::Striped;
 pub use time::Clock;

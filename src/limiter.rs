@@ -2,13 +2,14 @@
 
 use crate::acquire::Acquire;
 use crate::builder::{Builder, USUAL_SLACK};
-use crate::error::{Limited, RangeError, ReserveError, TryAcquireError};
+use crate::error::{AcquireError, Limited, RangeError, ReserveError, TryAcquireError};
 #[cfg(feature = "keyed")]
 use crate::line::Position;
 use crate::line::{Ask, Booking, Bounds, Line, Outlook, Patience, Refusal, Settings, Verdict};
 use crate::observe;
 use crate::rate::Rate;
 use crate::reservation::Reservation;
+use crate::stats::Stats;
 use crate::time::nanos;
 use crate::turns::{Turns, Waiters};
 use std::fmt;
@@ -224,6 +225,36 @@ impl Limiter {
     /// It may be dropped at any time; nothing is lost and nothing is given twice.
     pub fn acquire_many_owned(self: Arc<Self>, n: u32) -> Acquire<'static> {
         Acquire::owned(self, n)
+    }
+
+    /// Waits for a permit by blocking this thread; says how long that took. It needs no runtime.
+    /// See [`Acquire::blocking`](crate::Acquire::blocking).
+    ///
+    /// # Errors
+    ///
+    /// As for [`acquire`](Self::acquire).
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    pub fn blocking_acquire(&self) -> Result<Duration, AcquireError> {
+        self.blocking_acquire_many(1)
+    }
+
+    /// Waits for `n` permits by blocking this thread. See [`blocking_acquire`](Self::blocking_acquire);
+    /// with a bound, it is `acquire_many(n).within(wait).blocking()`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`acquire`](Self::acquire).
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    pub fn blocking_acquire_many(&self, n: u32) -> Result<Duration, AcquireError> {
+        self.acquire_many(n).blocking()
     }
 
     /// Books a permit, to be used when its turn comes.
@@ -448,7 +479,7 @@ impl Limiter {
     }
 
     /// Closes the limiter for good: every request is refused, and all who wait are let go with
-    /// [`AcquireError::Closed`](crate::AcquireError::Closed).
+    /// [`AcquireError::Closed`].
     pub fn close(&self) {
         self.line.close();
         observe::closed();
@@ -485,6 +516,21 @@ impl Limiter {
     #[must_use]
     pub fn tokens_at(&self, now: Instant) -> f64 {
         self.line.tokens(self.waiters.time.nanos(now))
+    }
+
+    /// What there is to see of it now. It is computed of the state: what nobody asks costs nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paceline::{Limiter, Rate};
+    /// let limiter = Limiter::new(Rate::per_second(100), 10);
+    /// let stats = limiter.stats();
+    /// assert_eq!((stats.tokens, stats.waiters, stats.holes), (10.0, 0, 0));
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        Stats::of(self)
     }
 
     /// Makes this the limiter that the keys of many have ones like.
@@ -593,6 +639,14 @@ impl Turns for Limiter {
 
     fn give_back(&self, now: u64, booking: &Booking) {
         self.line.give_back(now, booking);
+    }
+
+    fn free(&self, now: u64) -> f64 {
+        self.line.tokens(now)
+    }
+
+    fn holes(&self, now: u64) -> usize {
+        self.line.holes(now)
     }
 }
 

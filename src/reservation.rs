@@ -4,6 +4,7 @@ use crate::error::AcquireError;
 use crate::limiter::Limiter;
 use crate::line::Booking;
 use crate::sleep::{Look, Sleeper};
+use crate::threads;
 use crate::turns::Turns;
 use std::fmt;
 use std::future::poll_fn;
@@ -202,20 +203,36 @@ impl<'a> Reservation<'a> {
     /// The future may be dropped at any time: the reservation stays as it is, and can be waited
     /// for again.
     pub async fn ready(&self) -> Result<(), AcquireError> {
-        let look = |now| {
-            if self.limiter.is_closed() {
-                return Look::Done(Err(AcquireError::Closed));
-            }
-            match self.turn() {
-                Some(turn) if turn <= now => Look::Done(Ok(())),
-                turn => Look::Wait(turn),
-            }
-        };
         // One whose turn has come needs no timer, nor a runtime.
-        if let Look::Done(outcome) = look(self.limiter.now()) {
+        if let Look::Done(outcome) = self.look(self.limiter.now()) {
             return outcome;
         }
         let mut sleeper = pin!(Sleeper::new(self.limiter.waiters()));
-        poll_fn(|cx| sleeper.as_mut().poll(cx, self.limiter.waiters(), look)).await
+        poll_fn(|cx| sleeper.as_mut().poll(cx, self.limiter.waiters(), |now| self.look(now))).await
+    }
+
+    /// Waits for the turn by blocking this thread, without a runtime.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ready`](Self::ready).
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    pub fn blocking_ready(&self) -> Result<(), AcquireError> {
+        threads::assert_may_block();
+        threads::park(self.limiter.waiters(), |now| self.look(now))
+    }
+
+    fn look(&self, now: u64) -> Look<Result<(), AcquireError>> {
+        if self.limiter.is_closed() {
+            return Look::Done(Err(AcquireError::Closed));
+        }
+        match self.turn() {
+            Some(turn) if turn <= now => Look::Done(Ok(())),
+            turn => Look::Wait(turn),
+        }
     }
 }

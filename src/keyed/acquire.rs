@@ -3,8 +3,13 @@
 use super::Keyed;
 use super::hold::Hold;
 use super::table::{Table, When};
-use crate::acquire::Acquire;
-use crate::error::{AcquireError, TryAcquireError};
+use crate::acquire::{Acquire, Terms, UNBOUNDED, spend_budget, yields};
+use crate::error::AcquireError;
+use crate::limiter::Limiter;
+use crate::line::{Ask, Position};
+use crate::threads;
+use crate::time::nanos;
+use crate::turns::Turns;
 use pin_project_lite::pin_project;
 use std::borrow::{Borrow, Cow};
 use std::hash::{BuildHasher, Hash};
@@ -13,6 +18,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::task::coop;
 use tokio::time::Instant;
 
 pin_project! {
@@ -128,26 +134,87 @@ where
     Q::Owned: Clone + Eq + Hash + Borrow<Q>,
     S: BuildHasher,
 {
-    /// What comes of it without a limiter for the key; nothing if it takes one.
-    fn at_once(&self) -> Option<Result<Duration, AcquireError>> {
-        if self.before.is_some() {
-            // Whether that has passed is for the limiter to say.
-            return None;
+    /// What comes of it without a limiter of the key's own; or else that limiter.
+    fn at_once(&self) -> Result<Result<Duration, AcquireError>, Hold<Q::Owned, S>> {
+        let (table, key) = (&*self.table, &*self.key);
+        if !self.has_passed() {
+            let hash = table.hash(key);
+            match table.take_unless_own(hash, key, self.permits, When::Now) {
+                Ok(Ok(())) => return Ok(Ok(Duration::ZERO)),
+                Ok(Err(_)) => {}
+                Err(own) => return Err(Hold::entered(table, hash, own)),
+            }
         }
-        match self.table.take(&*self.key, self.permits, When::Now) {
-            Ok(()) => Some(Ok(Duration::ZERO)),
-            // It would be refused anyway; so a crowd that is not let wait makes no limiters.
-            Err(TryAcquireError::Limited(limited)) => {
-                let (wait, limit) = (limited.retry_after(), self.within?);
-                let late = wait.is_none_or(|wait| wait > limit);
-                let requested = self.permits;
-                let refused = AcquireError::WouldExceedDeadline { requested, wait, limit };
-                late.then_some(Err(refused))
-            }
-            Err(TryAcquireError::ExceedsBurst { requested, burst }) => {
-                Some(Err(AcquireError::ExceedsBurst { requested, burst }))
-            }
-            Err(_) => Some(Err(AcquireError::Closed)),
+        // Who would be refused anyway needs no limiter: a crowd that is not let wait makes none.
+        let refusal = table.look(
+            key,
+            When::Now,
+            |quota, spent| self.refusal(quota.limiter(), spent),
+            |_, _| None,
+        );
+        refusal.map_or_else(|| Err(Hold::of(table, key, When::Now)), |error| Ok(Err(error)))
+    }
+
+    /// Whether the deadline of one who wants anything has passed.
+    fn has_passed(&self) -> bool {
+        let Some(deadline) = self.before.filter(|_| self.permits > 0) else { return false };
+        let limiter = self.table.quota_for(&*self.key).limiter();
+        limiter.waiters().time.nanos(deadline) < limiter.now()
+    }
+
+    /// Asks the limiter of the key's own.
+    fn ask(self, hold: &Hold<Q::Owned, S>) -> Acquire<'static> {
+        let mut acquire = Acquire::owned(Arc::clone(hold.own().limiter()), self.permits);
+        if let Some(wait) = self.within {
+            acquire = acquire.within(wait);
+        }
+        if let Some(deadline) = self.before {
+            acquire = acquire.before(deadline);
+        }
+        acquire
+    }
+
+    /// Why a key that is spent up to `spent` would refuse it, if it would.
+    fn refusal(&self, limiter: &Limiter, spent: Position) -> Option<AcquireError> {
+        let (waiters, now) = (limiter.waiters(), limiter.now());
+        let within = self.within.map_or(UNBOUNDED, nanos);
+        let before = self.before.map_or(UNBOUNDED, |deadline| waiters.time.nanos(deadline));
+        let terms = Terms::new(waiters, now, within, before);
+        let has_place = waiters.queue.places() > 0;
+        let ask = Ask::new(now, self.permits, terms.patience(has_place));
+        match limiter.line().ask_beyond(ask, spent) {
+            Err(refusal) => Some(terms.refused_at_first(self.permits, refusal, has_place, waiters)),
+            // Without a limit nobody has looked at the deadline.
+            Ok(()) if terms.are_over() => Some(terms.too_late(self.permits, Some(now))),
+            Ok(()) => None,
+        }
+    }
+}
+
+impl<Q, S> KeyedAcquire<'_, Q, S>
+where
+    Q: ToOwned + Hash + Eq + ?Sized,
+    Q::Owned: Clone + Eq + Hash + Borrow<Q>,
+    S: BuildHasher,
+{
+    /// Waits by blocking this thread: see [`Acquire::blocking`](crate::Acquire::blocking).
+    ///
+    /// # Errors
+    ///
+    /// As if it was awaited.
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    pub fn blocking(mut self) -> Result<Duration, AcquireError> {
+        threads::assert_may_block();
+        let Some(request) = self.request.take() else {
+            unreachable!("one that was polled is pinned")
+        };
+        match request.at_once() {
+            Ok(outcome) => outcome,
+            Err(hold) => request.ask(&hold).blocking(),
         }
     }
 }
@@ -162,19 +229,18 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
+        if this.request.is_some() && !coop::has_budget_remaining() {
+            return yields(cx);
+        }
         if let Some(request) = this.request.take() {
-            if let Some(outcome) = request.at_once() {
-                return Poll::Ready(outcome);
-            }
-            let Request { table, key, permits, within, before } = request;
-            let hold = this.hold.insert(Hold::of(&table, &*key, When::Now));
-            let mut acquire = Acquire::owned(Arc::clone(hold.own().limiter()), permits);
-            if let Some(wait) = within {
-                acquire = acquire.within(wait);
-            }
-            if let Some(deadline) = before {
-                acquire = acquire.before(deadline);
-            }
+            let hold = match request.at_once() {
+                Ok(outcome) => {
+                    let _ = spend_budget(cx);
+                    return Poll::Ready(outcome);
+                }
+                Err(hold) => this.hold.insert(hold),
+            };
+            let acquire = request.ask(hold);
             this.acquire.set(Some(acquire));
         }
         let Some(acquire) = this.acquire.as_mut().as_pin_mut() else {

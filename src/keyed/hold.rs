@@ -22,7 +22,12 @@ impl<K: Clone + Eq + Hash, S: BuildHasher> Hold<K, S> {
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
         let hash = table.hash(key);
-        Self { table: Arc::clone(table), hash, own: table.own(hash, key, when) }
+        Self::entered(table, hash, table.own(hash, key, when))
+    }
+
+    /// Of one that is in use already.
+    pub(super) fn entered(table: &Arc<Table<K, S>>, hash: u64, own: Arc<Own>) -> Self {
+        Self { table: Arc::clone(table), hash, own }
     }
 
     pub(super) fn own(&self) -> &Own {
@@ -40,6 +45,6 @@ impl<K: Clone + Eq + Hash, S: BuildHasher> Deref for Hold<K, S> {
 
 impl<K: Clone + Eq + Hash, S: BuildHasher> Drop for Hold<K, S> {
     fn drop(&mut self) {
-        self.table.leave(self.hash, &self.own, self.now());
+        self.table.leave(self.hash, &self.own, When::Now);
     }
 }

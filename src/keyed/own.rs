@@ -5,6 +5,8 @@
 //! was left, with the same clock and so the same positions; and when nobody uses it any more, the
 //! key's word goes on where the limiter was left.
 
+use super::quota::Quota;
+use super::table::When;
 use crate::limiter::Limiter;
 use crate::line::Position;
 use crate::sync::{AtomicU64, Ordering};
@@ -109,26 +111,41 @@ impl Own {
         self.uses.load(Ordering::Relaxed) & RELEASED != 0
     }
 
-    /// Retires it, or finds it retired; nothing if it must stay as it is.
-    pub(super) fn retire(&self, now: u64) -> Option<Retired> {
+    /// Whether it could be retired.
+    pub(super) fn is_idle(&self, now: u64) -> bool {
+        // Relaxed: `retire` makes sure.
+        let uses = self.uses.load(Ordering::Relaxed);
+        !is_used(uses) && self.idle(uses, now).is_some()
+    }
+
+    /// How it is left if nobody has used it since `uses`.
+    fn idle(&self, uses: u64, now: u64) -> Option<Retired> {
+        let line = self.limiter.line();
+        let spent = line.spent_at_rest(now)?;
+        if uses & APART == 0 {
+            return Some(Retired::At(spent));
+        }
+        (uses & RELEASED != 0 && line.is_full(now, spent)).then_some(Retired::Full)
+    }
+
+    /// Retires it, or finds it retired; nothing if it must stay as it is. A key of `quota` that comes is
+    /// full or not by the settings of that, so one that had its own is forgotten once both would be.
+    pub(super) fn retire(&self, quota: &Quota, when: When) -> Option<Retired> {
         // Acquire: pairs with the Release in `leave`.
         let uses = self.uses.load(Ordering::Acquire);
         if is_used(uses) {
             return None;
         }
-        let line = self.limiter.line();
         if uses & RETIRED != 0 {
             // Whoever retired it has seen to the rest, at whatever time that was.
-            let at = || Retired::At(line.spent());
+            let at = || Retired::At(self.limiter.line().spent());
             return Some(if uses & APART == 0 { at() } else { Retired::Full });
         }
-        let retired = if uses & APART == 0 {
-            Retired::At(line.spent_at_rest(now)?)
-        } else if uses & RELEASED != 0 && line.is_full(now) {
-            Retired::Full
-        } else {
+        let now = quota.at(when);
+        let retired = self.idle(uses, now)?;
+        if retired == Retired::Full && !quota.begins_full(now) {
             return None;
-        };
+        }
         // It was idle from the load above to here, so what was read of the line is the last of it.
         // Relaxed: whoever finds it retired reads the line anew, behind its own Acquire.
         let retire =

@@ -40,8 +40,8 @@ pub(super) struct Recent<K> {
     pub(super) item: Item<K>,
     pub(super) next: Option<Arc<Recent<K>>>,
     /// How many there are, with this one, and how many of them are keys.
-    pub(super) length: usize,
-    pub(super) keys: usize,
+    pub(super) length: u32,
+    pub(super) keys: u32,
 }
 
 pub(super) enum Item<K> {
@@ -100,12 +100,25 @@ impl<K> Page<K> {
 
     /// How many keys it holds.
     pub(super) fn len(&self) -> usize {
-        self.entries.len() + self.recent.load().get().map_or(0, |recent| recent.keys)
+        self.entries.len() + self.recent.load().get().map_or(0, |recent| recent.keys as usize)
     }
 
-    /// How many may come before it is replaced.
-    pub(super) fn room(&self) -> usize {
-        (self.entries.len() / 8).clamp(4, 32)
+    /// How many have limiters of their own, at least.
+    pub(super) fn owns(&self) -> usize {
+        let came =
+            self.recent.load().get().map_or(0, |recent| recent.length - recent.keys) as usize;
+        self.owns.len() + came
+    }
+
+    /// Whether something may still come after `recent`.
+    pub(super) fn has_room(&self, recent: &Seen<Recent<K>>) -> bool {
+        let most = (self.entries.len() / 16).clamp(4, 16);
+        !is_sealed(recent) && recent.get().is_none_or(|recent| (recent.length as usize) < most)
+    }
+
+    /// Whether it has so few keys that it may as well be replaced for each that comes.
+    pub(super) fn is_small(&self) -> bool {
+        self.entries.len() < 8
     }
 
     pub(super) fn quota(&self, index: usize) -> u16 {
@@ -198,7 +211,7 @@ impl<K> Page<K> {
         let (length, keys) = recent.get().map_or((0, 0), |last| (last.length, last.keys));
         let is_key = matches!(item, Item::Key(..));
         let next = recent.get().cloned();
-        let added = Recent { item, next, length: length + 1, keys: keys + usize::from(is_key) };
+        let added = Recent { item, next, length: length + 1, keys: keys + u32::from(is_key) };
         self.recent.replace(recent, Some(Arc::new(added)))
     }
 }
@@ -211,6 +224,6 @@ pub(super) fn items<K>(recent: &Seen<Recent<K>>) -> impl Iterator<Item = &Item<K
 }
 
 /// Whether nothing comes to a list any more.
-pub(super) fn is_sealed<K>(recent: &Seen<Recent<K>>) -> bool {
+fn is_sealed<K>(recent: &Seen<Recent<K>>) -> bool {
     recent.get().is_some_and(|last| matches!(last.item, Item::Seal))
 }

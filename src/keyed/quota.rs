@@ -49,6 +49,12 @@ impl Quota {
         when.by(&self.limiter)
     }
 
+    /// Whether a key that comes at `now` has all that it may; not if that is more of late.
+    pub(super) fn begins_full(&self, now: u64) -> bool {
+        let line = self.limiter.line();
+        line.is_full(now, line.base(now).position())
+    }
+
     /// Gives the limiter of a key, which has settings of its own, those of the quota.
     pub(super) fn settle(&self, limiter: &Limiter) {
         // Both are within the bounds, which it has from its quota.

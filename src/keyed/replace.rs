@@ -75,7 +75,7 @@ impl<K: Clone + Eq + Hash> Page<K> {
             };
             // Who marked the word but found the page sealed will look again.
             if let Some(own) = self.own_of(word, key, index, &recent) {
-                match own.retire(quotas.get(quota).at(when)) {
+                match own.retire(quotas.get(quota), when) {
                     Some(Retired::At(spent)) => stays.spent = spent,
                     Some(Retired::Full) => continue,
                     None => stays.own = Some(own),
@@ -144,7 +144,8 @@ impl<K: Clone + Eq + Hash> Page<K> {
         let entry = |key: Stays<K>| {
             let base = bases[usize::from(key.quota)];
             let word = match &key.own {
-                Some(_) => Word::WITH_OWN,
+                // What is spent is for the limiter to say.
+                Some(_) => Word::default().with_own(),
                 None => base.write(key.spent).expect("the base was chosen so"),
             };
             Entry { key: key.key, word: AtomicU64::new(word.to_u64()) }

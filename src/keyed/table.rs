@@ -1,7 +1,7 @@
 //! The pages of all keys, and what can be done with a key of them.
 
 use super::own::Own;
-use super::page::{Entry, Item, Page, Recent, Slot, is_sealed, items};
+use super::page::{Entry, Item, Page, Recent, Slot, items};
 use super::quota::{Quota, Quotas};
 #[cfg(feature = "http")]
 use super::together::Standing;
@@ -102,12 +102,36 @@ where
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
         let hash = self.hash(key);
+        self.take_unless_own(hash, key, n, when).unwrap_or_else(|own| {
+            let outcome = own.limiter().try_at(n, Some(when.by(own.limiter())));
+            self.leave(hash, &own, when);
+            outcome
+        })
+    }
+
+    /// As [`Self::take`], unless `key` has a limiter of its own.
+    ///
+    /// # Errors
+    ///
+    /// That limiter, to be [left](Self::leave).
+    #[inline]
+    pub(super) fn take_unless_own<Q>(
+        &self,
+        hash: u64,
+        key: &Q,
+        n: u32,
+        when: When,
+    ) -> Result<Result<(), TryAcquireError>, Arc<Own>>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
         let page = self.pages[self.place(hash)].load();
         let taking = page.get().and_then(|page| {
             page.with(hash, key, |slot| self.quotas.get(slot.quota).take(slot, n, when))
         });
         if let Some(Taking::Done(outcome)) = taking {
-            return outcome;
+            return Ok(outcome);
         }
         self.take_otherwise(hash, key, n, when)
     }
@@ -119,7 +143,7 @@ where
         key: &Q,
         n: u32,
         when: When,
-    ) -> Result<(), TryAcquireError>
+    ) -> Result<Result<(), TryAcquireError>, Arc<Own>>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
@@ -127,19 +151,12 @@ where
         loop {
             let page = self.page(hash, when);
             let present = present(&page);
-            let take = |slot: Slot<'_>| {
-                let quota = self.quotas.get(slot.quota);
-                (quota.take(slot, n, when), quota)
-            };
+            let take = |slot: Slot<'_>| self.quotas.get(slot.quota).take(slot, n, when);
             match present.with(hash, key, take) {
-                Some((Taking::Done(outcome), _)) => return outcome,
-                Some((Taking::Stale, _)) => self.replace(hash, &page, when, 0),
-                Some((Taking::Own, quota)) => match present.own(hash, key) {
-                    Some(own) if own.enter() => {
-                        let outcome = own.limiter().try_at(n, Some(quota.at(when)));
-                        self.leave(hash, &own, quota.at(when));
-                        return outcome;
-                    }
+                Some(Taking::Done(outcome)) => return Ok(outcome),
+                Some(Taking::Stale) => self.replace(hash, &page, when, 0),
+                Some(Taking::Own) => match present.own(hash, key) {
+                    Some(own) if own.enter() => return Err(own),
                     _ => self.replace(hash, &page, when, 0),
                 },
                 None => {
@@ -147,11 +164,11 @@ where
                     let (line, now) = (self.line(quota), self.quotas.get(quota).at(when));
                     let least = present.least_spent(hash, quota);
                     match line.peek_beyond(now, n, least) {
-                        Err(why) => return Err(TryAcquireError::of(n, why)),
-                        Ok(None) => return Ok(()),
+                        Err(why) => return Ok(Err(TryAcquireError::of(n, why))),
+                        Ok(None) => return Ok(Ok(())),
                         Ok(Some(end)) => match present.base(quota).write(end) {
                             Some(word) if self.insert(hash, key, quota, word, &page, when) => {
-                                return Ok(());
+                                return Ok(Ok(()));
                             }
                             Some(_) => {}
                             None => self.replace(hash, &page, when, 0),
@@ -217,7 +234,7 @@ where
     }
 
     /// What is to say of the line of `key`, by its word or by the limiter of its own. Writes nothing.
-    fn look<Q, R>(
+    pub(super) fn look<Q, R>(
         &self,
         key: &Q,
         when: When,
@@ -263,8 +280,7 @@ where
             let present = present(&page);
             let Some((quota, word, spent, marked)) = present.with(hash, key, |slot| {
                 let word = look_at(slot.word);
-                let free = !word.is_frozen() && !word.has_own();
-                let marked = free && mark_own(slot.word, word);
+                let marked = !word.is_marked() && mark_own(slot.word, word);
                 (self.quotas.get(slot.quota), word, slot.base.read(word), marked)
             }) else {
                 let quota = self.quota_of(key);
@@ -272,9 +288,13 @@ where
                 let start =
                     start.max(self.line(quota).base(self.quotas.get(quota).at(when)).position());
                 match present.base(quota).write(start) {
-                    Some(word) => {
-                        self.insert(hash, key, quota, word, &page, when);
+                    Some(word) if self.insert(hash, key, quota, word.with_own(), &page, when) => {
+                        let template = self.quotas.get(quota).limiter();
+                        if let Some(own) = present.add_own(key.to_owned(), template, start) {
+                            return own;
+                        }
                     }
+                    Some(_) => {}
                     None => self.replace(hash, &page, when, 0),
                 }
                 continue;
@@ -283,7 +303,9 @@ where
                 if let Some(own) = present.add_own(key.to_owned(), quota.limiter(), spent) {
                     return own;
                 }
-            } else if word.has_own() && !word.is_frozen() {
+            } else if !word.is_marked() {
+                continue;
+            } else if !word.is_frozen() {
                 if let Some(own) = present.own(hash, key).filter(|own| own.enter()) {
                     return own;
                 }
@@ -305,16 +327,16 @@ where
         let Some(own) = own.filter(|own| own.is_apart() && own.enter()) else { return };
         own.release();
         self.quota_for(key).settle(own.limiter());
-        self.leave(hash, &own, own.limiter().now());
+        self.leave(hash, &own, When::Now);
     }
 
     /// Ends a use of a limiter that a key has of its own. If it was the last one, the key goes on by
     /// its word, if that can say all.
-    pub(super) fn leave(&self, hash: u64, own: &Own, now: u64) {
-        if own.leave() && own.retire(now).is_some() {
+    pub(super) fn leave(&self, hash: u64, own: &Own, when: When) {
+        if own.leave() && own.is_idle(when.by(own.limiter())) {
             let page = self.pages[self.place(hash)].load();
             if page.get().is_some() {
-                self.replace(hash, &page, When::Now, 0);
+                self.replace(hash, &page, when, 0);
             }
         }
     }
@@ -365,21 +387,24 @@ where
     {
         let present = present(page);
         let recent = present.recent.load();
-        let length = recent.get().map_or(0, |recent| recent.length);
-        if is_sealed(&recent) || length >= present.room() {
+        if !present.has_room(&recent) {
             self.replace(hash, page, when, 0);
             return false;
         }
         if has_key(&recent, key) {
             return false;
         }
+        // Before a place is taken, which a `clone` that panics would keep.
+        let entry = Entry { key: key.to_owned(), word: AtomicU64::new(word.to_u64()) };
         if !self.enter(hash, when) {
             return false;
         }
-        let entry = Entry { key: key.to_owned(), word: AtomicU64::new(word.to_u64()) };
         let added = present.add(&recent, Item::Key(entry, quota));
         if !added {
             self.leave_places(1);
+        } else if present.is_small() && !word.has_own() {
+            // It costs nothing to speak of to have the key where it is found soonest.
+            self.replace(hash, page, when, 0);
         }
         added
     }
@@ -395,13 +420,15 @@ where
         let first = self.place(hash);
         for place in (first..self.pages.len()).chain(0..first) {
             let page = self.pages[place].load();
-            let Some(keys) = page.get().map(|page| page.len()).filter(|keys| *keys > 0) else {
+            let Some(present) = page.get() else { continue };
+            let keys = present.len();
+            // Where all keys have limiters of their own none is let go, as a rule. Those of the first
+            // page are looked at all the same, so that in time all are.
+            if keys == 0 || place != first && present.owns() >= keys {
                 continue;
-            };
-            let before = self.len();
+            }
             // Several at once, so that a flood does not replace a page for each key.
-            self.replace_at(place, &page, when, (keys / 16).max(1));
-            if self.len() < before {
+            if self.replace_at(place, &page, when, (keys / 16).max(1)) {
                 return false;
             }
         }
@@ -419,14 +446,17 @@ where
         self.replace_at(self.place(hash), page, when, gone);
     }
 
-    fn replace_at(&self, place: usize, page: &Seen<Page<K>>, when: When, gone: usize) {
+    /// False if there are as many keys as before.
+    fn replace_at(&self, place: usize, page: &Seen<Page<K>>, when: When, gone: usize) -> bool {
         let next = present(page).replaced(&self.quotas, &self.hasher, when, gone);
         // It is sealed, so it has as many keys as it ever had; and keys do not become more by this.
         let fewer = present(page).len() - next.len();
-        let next = (!next.is_bare()).then(|| Arc::new(next));
-        if self.pages[place].replace(page, next) {
-            self.leave_places(fewer);
+        // Also if no key is left: who comes with an older time finds what was forgotten since.
+        if !self.pages[place].replace(page, Some(Arc::new(next))) {
+            return true;
         }
+        self.leave_places(fewer);
+        fewer > 0
     }
 
     /// Forgets all keys that are full.
@@ -495,7 +525,7 @@ where
 
 impl<K: Clone> Page<K> {
     /// Gives `key`, which is marked for it, a limiter like `template` that goes on from `spent`; unless
-    /// the page is sealed.
+    /// the page has no room.
     fn add_own(&self, key: K, template: &Limiter, spent: Position) -> Option<Arc<Own>> {
         let version = template.line().version();
         let own = Arc::new(Own::new(template.like(spent)));
@@ -503,7 +533,7 @@ impl<K: Clone> Page<K> {
         debug_assert!(entered, "it is new");
         loop {
             let recent = self.recent.load();
-            if is_sealed(&recent) {
+            if !self.has_room(&recent) {
                 return None;
             }
             if self.add(&recent, Item::Own(key.clone(), Arc::clone(&own))) {
@@ -522,11 +552,6 @@ impl<K: Clone> Page<K> {
     /// What is spent at least of a key that is not here.
     fn least_spent(&self, hash: u64, quota: u16) -> Position {
         self.base(quota).position().ahead(u128::from(self.floors.of(hash, quota)))
-    }
-
-    /// Whether nothing is to know of it.
-    fn is_bare(&self) -> bool {
-        self.entries.is_empty() && self.floors.0.is_empty()
     }
 }
 

@@ -75,6 +75,21 @@ impl Booking {
         one.into_iter().chain(many.iter().copied())
     }
 
+    /// What is left of it without the first `used` grains. Its turn has come.
+    #[cfg(feature = "io")]
+    pub(crate) fn beyond(&self, used: Grains) -> Self {
+        let mut used = u128::from(used.0);
+        let left = self.pieces().filter_map(|piece| {
+            let length = piece.end.beyond(piece.start);
+            let cut = used.min(length);
+            used -= cut;
+            #[expect(clippy::cast_possible_truncation, reason = "at most `used`")]
+            let start = piece.start + Grains(cut as u64);
+            (cut < length).then_some(Interval { start, ..piece })
+        });
+        Self::of_many(left.collect(), true)
+    }
+
     /// The length of all of it.
     pub(crate) fn length(&self) -> u128 {
         self.pieces().map(|piece| piece.end.beyond(piece.start)).sum()

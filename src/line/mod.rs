@@ -416,6 +416,12 @@ impl Line {
         self.holes.sweep(alive_from, 2);
     }
 
+    /// Makes free again what was booked beyond the first `used` tokens.
+    #[cfg(feature = "io")]
+    pub(crate) fn give_back_beyond(&self, now: u64, booking: &Booking, used: u32) {
+        self.give_back(now, &booking.beyond(self.token.times(used)));
+    }
+
     /// Moves the end of the line back over `piece`, if it is the last one.
     fn move_back(&self, piece: Interval) -> bool {
         self.state.update(|view| {
@@ -612,6 +618,31 @@ impl Line {
 
     pub(crate) fn burst(&self) -> u32 {
         self.state.view().config.capacity.in_tokens(self.token)
+    }
+
+    /// How fast it mints, and how much it keeps.
+    #[cfg(feature = "io")]
+    pub(crate) fn rate_and_burst(&self) -> (Rate, u32) {
+        let config = self.state.view().config;
+        (config.rate, config.capacity.in_tokens(self.token))
+    }
+
+    /// How many tokens can be had now at the end of the line.
+    #[cfg(feature = "io")]
+    pub(crate) fn stored(&self, now: u64) -> u32 {
+        let View { spent, config, .. } = self.state.view();
+        let tail = Tail::at(now, &config, spent, 0);
+        let stored = tail.reach.beyond(tail.start).min(u128::from(config.capacity.0));
+        #[expect(clippy::cast_possible_truncation, reason = "at most the capacity")]
+        Grains(stored as u64).in_tokens(self.token)
+    }
+
+    /// How many holes have not overflowed.
+    pub(crate) fn holes(&self, now: u64) -> usize {
+        if !self.holes.are_about() {
+            return 0;
+        }
+        self.holes.alive(self.alive_from(&self.state.view().config, now)).count()
     }
 
     /// How many tokens a booking is.

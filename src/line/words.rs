@@ -6,7 +6,7 @@
 
 use super::clock::{Clock, Minting};
 use super::config::Config;
-use super::decide::{Patience, Refusal, Tail};
+use super::decide::{Patience, Refusal};
 use super::plain::Verdict;
 use super::position::{Grains, Interval, Position};
 use super::slack::Slack;
@@ -27,7 +27,7 @@ pub(crate) struct Base(Position);
 ///  │ frozen │ own │ grains beyond the base    │
 ///  └────────┴─────┴───────────────────────────┘
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Word(u64);
 
 impl Word {
@@ -36,15 +36,17 @@ impl Word {
     /// The key has a limiter of its own, which went on from here.
     const OWN: u64 = 1 << 62;
 
-    /// Of a key that has a limiter of its own already.
-    pub(crate) const WITH_OWN: Self = Self(Self::OWN);
+    /// Of a key whose line is spent that far, and that has or gets a limiter of its own.
+    pub(crate) fn with_own(self) -> Self {
+        Self(self.0 | Self::OWN)
+    }
 
     pub(crate) fn to_u64(self) -> u64 {
         self.0
     }
 
     #[inline]
-    fn is_marked(self) -> bool {
+    pub(crate) fn is_marked(self) -> bool {
         self.0 & (Self::FROZEN | Self::OWN) != 0
     }
 
@@ -208,6 +210,19 @@ impl Line {
         self.end_of_taking(now, tokens, version.is_closed(), &config, spent)
     }
 
+    /// Whether `ask` would be served of a line that is spent up to `spent`. Writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub(crate) fn ask_beyond(&self, ask: Ask, spent: Position) -> Result<(), Refusal> {
+        let (version, config) = self.state.config().read();
+        match self.answer(version.is_closed(), &config, spent, ask, || false) {
+            Answer::Refused(refusal) => Err(refusal),
+            _ => Ok(()),
+        }
+    }
+
     fn end_of_taking(
         &self,
         now: u64,
@@ -232,7 +247,8 @@ impl Line {
             // Where the overflow will be when that is over: see `Line::minted`.
             return Base(config.clock.origin + Grains::ROOM);
         }
-        Base(Tail::at(now, &config, config.floor, 0).start)
+        // Rounded down: one that begins here has been full for a grain, as `Tail::at` asks.
+        Base(config.horizon(config.clock.read(now).minted))
     }
 
     /// The free tokens of a line that is spent up to `spent`.
@@ -266,14 +282,18 @@ impl Line {
 
     /// A line of its own for a key, minted as this one, that goes on where the key's word was left.
     pub(crate) fn own_line(&self, spent: Position) -> Self {
-        let (_, config) = self.state.config().read();
-        Self {
+        let (version, config) = self.state.config().read();
+        let line = Self {
             state: State::new(config, spent.max(config.floor)),
             holes: Holes::new(),
             slack: Slack::new(self.slack.most()),
             has_keys: false,
             ..*self
+        };
+        if version.is_closed() {
+            line.close();
         }
+        line
     }
 
     /// Goes on as `other` does, with its clock and its capacity, if `follows` still holds.
@@ -293,23 +313,26 @@ impl Line {
     }
 
     /// What is spent of a line that nobody uses, if a word can hold all that is to know of it: nothing
-    /// that was given back is left, and nothing is booked ahead.
+    /// that was given back is left, nothing is booked ahead, and nobody has overslept of late, which
+    /// would be forgiven to who acquires next.
     pub(crate) fn spent_at_rest(&self, now: u64) -> Option<Position> {
         let view = self.state.view();
         self.holes.sweep(self.alive_from(&view.config, now), usize::MAX);
-        let at_rest = view.spent <= view.config.clock.read(now).minted && !self.holes.are_about();
+        let is_booked = view.spent > view.config.clock.read(now).minted;
+        let at_rest = !is_booked && !self.holes.are_about() && self.allowance(now) == 0;
         at_rest.then_some(view.spent)
     }
 
-    /// Whether a line that nobody uses is full.
-    pub(crate) fn is_full(&self, now: u64) -> bool {
-        self.spent_at_rest(now).is_some_and(|spent| Base(spent) <= self.base(now))
+    /// Whether a line that is spent up to `spent` holds all that it may.
+    pub(crate) fn is_full(&self, now: u64, spent: Position) -> bool {
+        let (_, Config { clock, capacity, floor, .. }) = self.state.config().read();
+        spent.max(floor) + capacity <= clock.read(now).minted
     }
 }
 
 /// Marks that the key has a limiter of its own from here on. False if the word has changed.
 pub(crate) fn mark_own(word: &AtomicU64, seen: Word) -> bool {
-    exchange(word, seen, Word(seen.0 | Word::OWN))
+    exchange(word, seen, seen.with_own())
 }
 
 /// The word, to be looked at before it is marked.

@@ -163,6 +163,13 @@ impl FixedWindow {
     }
 }
 
+#[cfg(feature = "io")]
+impl FixedWindow {
+    pub(crate) fn limiter(&self) -> &Limiter {
+        &self.limiter
+    }
+}
+
 verbs!(FixedWindow);
 turns_of_its_limiter!(FixedWindow);
 
