@@ -31,7 +31,7 @@ start() {
         server=$!
         for _ in {1..50}; do
             kill -0 "$server" 2>/dev/null || break
-            if curl -sf -o /dev/null "http://127.0.0.1:$port/"; then
+            if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
                 servers+=("$server")
                 return
             fi
