@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What the layer costs: requests per second of examples/axum_api without it and with it, under wrk, in
-# runs that alternate; the ratio of each pair, and the median of those.
+# runs that alternate; the ratio of each pair, and the median of those. Beside it the processor time that
+# the server takes for a request, which says the same on a machine that is busy with other work.
 #
 #     benches/axum_overhead.sh [pairs] [seconds per run]
 #
@@ -40,8 +41,24 @@ start() {
     done
 }
 
+# The processor time of a process so far, in ticks of 10 ms.
+ticks() {
+    awk '{ print $14 + $15 }' "/proc/$1/stat"
+}
+
+# Requests per second, and microseconds of processor time for each.
 run() {
-    wrk -t1 -c32 -d"${seconds}s" "http://127.0.0.1:$1/" | awk '/^Requests\/sec/ { print $2 }'
+    local port=$1 server=$2 before
+    before=$(ticks "$server")
+    wrk -t1 -c32 -d"${seconds}s" "http://127.0.0.1:$port/" |
+        awk -v before="$before" -v stat="/proc/$server/stat" '
+            /requests in/ { requests = $1 }
+            /^Requests\/sec/ { rate = $2 }
+            END {
+                getline line < stat
+                split(line, fields, " ")
+                print rate, (fields[14] + fields[15] - before) * 10000 / requests
+            }'
 }
 
 median() {
@@ -57,26 +74,32 @@ quartiles() {
 }
 
 start bare
-bare=$port
+bare=("$port" "${servers[-1]}")
 start limited
-limited=$port
-run "$bare" >/dev/null
-run "$limited" >/dev/null
+limited=("$port" "${servers[-1]}")
+run "${bare[@]}" >/dev/null
+run "${limited[@]}" >/dev/null
 
 results=$(mktemp)
 trap 'kill "${servers[@]}" 2>/dev/null || true; rm -f "$results"' EXIT
 for ((pair = 1; pair <= pairs; pair++)); do
     # Each of them is first as often as the other.
     if ((pair % 2)); then
-        one=$(run "$bare") other=$(run "$limited")
+        one=$(run "${bare[@]}") other=$(run "${limited[@]}")
     else
-        other=$(run "$limited") one=$(run "$bare")
+        other=$(run "${limited[@]}") one=$(run "${bare[@]}")
     fi
     echo "$one $other"
-done | awk '{ print $1, $2, $2 / $1 }' >"$results"
+done | awk '{ print $1, $2, $3, $4, $3 / $1, $4 / $2 }' >"$results"
 
-printf 'bare     %10.0f requests/s, median of %d runs of %d s\n' \
-    "$(cut -d' ' -f1 "$results" | median)" "$pairs" "$seconds"
-printf 'limited  %10.0f requests/s\n' "$(cut -d' ' -f2 "$results" | median)"
-printf 'limited/bare %.4f, the middle half of the pairs %s\n' \
-    "$(cut -d' ' -f3 "$results" | median)" "$(cut -d' ' -f3 "$results" | quartiles)"
+column() {
+    cut -d' ' -f"$1" "$results"
+}
+
+printf 'medians of %d pairs of runs of %d s:\n' "$pairs" "$seconds"
+printf 'bare         %8.0f requests/s, %6.2f us of processor time each\n' \
+    "$(column 1 | median)" "$(column 2 | median)"
+printf 'limited      %8.0f requests/s, %6.2f us\n' "$(column 3 | median)" "$(column 4 | median)"
+printf 'limited/bare %8.4f requests/s, the middle half %s\n' \
+    "$(column 5 | median)" "$(column 5 | quartiles)"
+printf '             %8.4f us, the middle half %s\n' "$(column 6 | median)" "$(column 6 | quartiles)"
