@@ -67,6 +67,8 @@
 //! | [`window::SlidingWindow`], [`window::SlidingLog`] | for at most so many in *any* window |
 //! | [`smooth::SmoothBursty`], [`smooth::SmoothWarmingUp`] | if you come from Guava, or what is behind must warm up |
 //! | `Keyed` | for each user, address or tenant: the feature `keyed` |
+//! | `tower`, `http`, `tonic` | in front of a service: the features of those names |
+//! | `reqwest` | behind a client: the feature of that name |
 //! | [`All`] | when several of them must hold together |
 //! | [`Concurrency`] | for how many at a time, not how often |
 //! | [`adaptive`] | when nobody knows what the downstream can bear |
@@ -84,10 +86,14 @@
 //!
 //! | feature | default | what it adds |
 //! |---|---|---|
+//! | `http` | no | the tower layer for HTTP, with keys, header fields and 429 |
 //! | `keyed` | no | `Keyed`: a limiter per key |
 //! | `quanta` | no | a clock that is read in less than half the time: [`Clock`] |
 //! | `redis` | no | limits that processes share, on a Redis or Valkey server: [`redis`](https://docs.rs/paceline/latest/paceline/redis/) |
+//! | `reqwest` | no | a client that paces itself for each host and honours `Retry-After` |
 //! | `serde` | no | `Serialize` and `Deserialize` for [`Rate`], as the text that it prints |
+//! | `tonic` | no | the tower layer for gRPC, with `ResourceExhausted` |
+//! | `tower` | no | a tower layer over any limiter |
 //! | `tracing` | no | events of those who wait, and of changes of the settings; nothing of a request that is served at once |
 //!
 //! The events of `tracing` have the target `paceline` and these names and fields, which stay as
