@@ -55,7 +55,8 @@ if op == BOOK and den > 0 and differs == 0 and line < LAP * 2 and (full or spent
     full = false
   end
   while at < #asked and not full do
-    local n, wait = struct.unpack('<dd', asked, at)
+    local n, wait = a, b
+    if at > 65 then n, wait = struct.unpack('<dd', asked, at) end
     local need = n * token
     local finish = spent + need
     if need <= 0 or need > cap then break end
