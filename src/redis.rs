@@ -14,6 +14,7 @@ mod name;
 mod numbers;
 mod remote;
 mod reply;
+mod requests;
 mod reservation;
 mod script;
 mod settings;

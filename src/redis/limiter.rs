@@ -7,6 +7,7 @@ use super::fallback::Substitute;
 use super::lease::{Leased, Told};
 use super::remote::{Line, Outcome, Patience};
 use super::reservation::Reservation;
+use super::settings::Change;
 use crate::error::{Limited, RangeError, ReserveError, TryAcquireError};
 use crate::line::{Bounds, Turn};
 use crate::rate::Rate;
@@ -176,7 +177,7 @@ impl RedisLimiter {
         if rate.exceeds(self.bounds.rate) && !rate.is_unlimited() {
             return Err(RangeError::RateExceedsMax { rate, max: self.bounds.rate }.into());
         }
-        Ok(self.line.set(self.line.settings().with_rate(rate)).await?)
+        Ok(self.line.set(Change::Rate(rate)).await?)
     }
 
     /// Sets the burst, for all who share the limit.
@@ -189,7 +190,7 @@ impl RedisLimiter {
         if burst > self.bounds.burst {
             return Err(RangeError::BurstExceedsMax { burst, max: self.bounds.burst }.into());
         }
-        Ok(self.line.set(self.line.settings().with_burst(burst)).await?)
+        Ok(self.line.set(Change::Burst(burst)).await?)
     }
 
     /// The rate, as this process last heard of it.

@@ -19,6 +19,16 @@ pub(super) struct Settings {
     pub(super) capacity: u64,
 }
 
+/// What can be set.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Change {
+    Rate(Rate),
+    Burst(u32),
+}
+
+/// Stands for what is not changed.
+const AS_IT_IS: f64 = -1.0;
+
 /// The product of `grains` and `over` stays below this, so that the script rounds nowhere.
 const EXACT: u128 = 1 << 52;
 
@@ -32,7 +42,26 @@ impl Settings {
             .with_burst(burst)
     }
 
-    pub(super) fn with_rate(self, rate: Rate) -> Self {
+    /// Grains and time and capacity, as far as they are changed.
+    pub(super) fn changed_by(self, change: Change) -> [f64; 3] {
+        match change {
+            Change::Rate(rate) => {
+                let [.., grains, over, _] = self.with_rate(rate).to_numbers();
+                [grains, over, AS_IT_IS]
+            }
+            Change::Burst(burst) => {
+                let [.., capacity] = self.with_burst(burst).to_numbers();
+                [AS_IT_IS, AS_IT_IS, capacity]
+            }
+        }
+    }
+
+    /// Whether these are older settings of the same limit.
+    pub(super) fn is_before(self, other: Self) -> bool {
+        self.token == other.token && self.version < other.version
+    }
+
+    fn with_rate(self, rate: Rate) -> Self {
         let (tokens, micros) = Grid::MICROS.reduced(rate);
         if micros == 0 {
             return Self { grains: 1, over: 0, ..self };
@@ -41,8 +70,10 @@ impl Settings {
         Self { grains, over, ..self }
     }
 
-    pub(super) fn with_burst(self, burst: u32) -> Self {
-        Self { capacity: self.token * u64::from(burst), ..self }
+    fn with_burst(self, burst: u32) -> Self {
+        // More than there is room for can only be asked of one that others built for less.
+        let most = Grid::MICROS.room / 4 / self.token;
+        Self { capacity: self.token * u64::from(burst).min(most), ..self }
     }
 
     pub(super) fn rate(&self) -> Rate {
@@ -96,4 +127,76 @@ fn exact_or_slower(grains: u128, micros: u128) -> (u64, u64) {
     }
     let fits = |number| u64::try_from(number).expect("less than 2^52");
     (fits(grains), fits(over))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn settings(rate: Rate, burst: u32) -> Settings {
+        Settings::new(rate, burst, Bounds::usual(rate, burst))
+    }
+
+    #[test]
+    fn usual_rates_mint_whole_grains_of_a_minute() {
+        for rate in [
+            Rate::per_second(1),
+            Rate::per_second(3),
+            Rate::per_second(100),
+            Rate::per_second(1_000_000),
+            Rate::per_second(10_000_000),
+            Rate::per_minute(7),
+            Rate::every(Duration::from_millis(5)),
+        ] {
+            let Settings { token, over, .. } = settings(rate, 10);
+            assert_eq!((token, over), (60_000_000, 1), "{rate}");
+        }
+        assert_eq!(settings(Rate::per_day(1), 1).token, 86_400_000_000);
+    }
+
+    #[test]
+    fn the_rate_that_a_limiter_is_built_for_rounds_nowhere() {
+        for micros in [7, 997, 1_500, 7_000, 999_983, 86_399_999_999] {
+            let rate = Rate::every(Duration::from_micros(micros));
+            let settings = settings(rate, 10);
+            assert_eq!(settings.over, 1, "{rate}");
+            assert_eq!(settings.rate(), rate);
+        }
+    }
+
+    #[test]
+    fn unlimited_and_never_are_what_they_are() {
+        for rate in [Rate::UNLIMITED, Rate::ZERO] {
+            assert_eq!(settings(rate, 3).rate(), rate);
+        }
+    }
+
+    fn rate() -> impl Strategy<Value = Rate> {
+        let ratio = (0_u32..45).prop_flat_map(|bits| (1_u64 << bits..2 << bits, 1..9_u64 << bits));
+        ratio.prop_filter_map("no rate", |(period, tokens)| {
+            Rate::new(tokens, Duration::from_nanos(period)).ok()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_rate_is_kept_or_a_little_slower(first in rate(), second in rate(), burst in 1..99_u32) {
+            let first = settings(first, burst);
+            prop_assert_eq!(first.burst(), burst);
+            for (settings, rate) in [(first, None), (first.with_rate(second), Some(second))] {
+                prop_assert!(u128::from(settings.grains) * u128::from(settings.over) < EXACT);
+                let Some(rate) = rate else { continue };
+                prop_assert!(!settings.rate().exceeds(rate));
+                let slower = settings.rate().as_per_second() / rate.as_per_second();
+                prop_assert!(slower > 1.0 - 2e-6, "{}", slower);
+            }
+        }
+
+        #[test]
+        fn settings_are_read_as_they_were_written(rate in rate(), burst in any::<u32>()) {
+            let settings = settings(rate, burst);
+            prop_assert_eq!(Settings::from_numbers(settings.to_numbers()), Some(settings));
+        }
+    }
 }

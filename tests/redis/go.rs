@@ -3,6 +3,7 @@
 //! What Go answered is compared in `tests/go_traces.rs`. Here both limiters are asked at the same
 //! whole microseconds, and must say the same.
 
+#[expect(dead_code, reason = "what Go answered is compared elsewhere")]
 #[path = "../go_traces/trace.rs"]
 mod trace;
 
@@ -21,7 +22,7 @@ const EXPECTED: (usize, usize) = (275, 6_640);
 async fn a_limit_on_a_server_replays_go_as_a_limiter_of_one_process_does() {
     let Some(server) = Server::start(Engine::Redis).await else { return };
     let connection = server.connection().await;
-    let mut compared = (275, 6_640);
+    let mut compared = (0, 0);
     for trace in parse::traces(TRACES).iter().filter(|trace| is_slow(trace)) {
         replay(connection.clone(), trace).await;
         compared = (compared.0 + 1, compared.1 + trace.steps.len());
