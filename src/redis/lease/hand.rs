@@ -4,6 +4,7 @@ use super::seen::Seen;
 use super::sizing::{Demand, Sizing};
 use super::stock::{Batch, Finding, Stock};
 use crate::redis::reply::{Booking, Reply};
+use crate::redis::settings::Settings;
 
 /// What tells a booking from the others of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,11 +72,11 @@ impl Hand {
         }
     }
 
-    /// Takes `tokens` that may be used at `now`, if what is at hand goes by the settings of this
-    /// `version`.
-    pub(crate) fn take(&mut self, tokens: u32, version: u64, now: u64) -> Finding {
+    /// Takes `tokens` that may be used at `now`, if what is at hand does not go by older settings.
+    pub(crate) fn take(&mut self, tokens: u32, settings: Settings, now: u64) -> Finding {
         self.is_idle = false;
-        let stock = self.stock.as_mut().filter(|stock| stock.seen().version() >= version);
+        let stock =
+            self.stock.as_mut().filter(|stock| !stock.seen().clock.settings.is_before(settings));
         let found = stock.map_or(Finding::Short, |stock| stock.take(tokens, now));
         if found == Finding::Taken {
             self.used = self.used.saturating_add(tokens);
