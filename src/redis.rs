@@ -104,6 +104,7 @@
 mod acquire;
 mod builder;
 mod clock;
+mod connect;
 mod connection;
 mod error;
 mod fallback;
@@ -122,6 +123,7 @@ mod settings;
 pub use acquire::{Acquire, AcquireFuture};
 pub use builder::Builder;
 pub use clock::TimeSource;
+pub use connect::connect;
 pub use error::{Error, Failure};
 pub use fallback::Fallback;
 pub use keyed::KeyedRedisLimiter;
