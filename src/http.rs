@@ -34,7 +34,7 @@
 //! * [`TooManyRequests`] says what clients are told.
 //! * Memory is bounded by the limiter's `max_keys`, and each key by [`Key::MAX_LEN`].
 //!
-//! A request that is not to be limited here, or by a limiter of another kind: any layer of
+//! A limiter of another kind, or one for all requests, needs no policy: any layer of
 //! [`tower`](crate::tower) answers HTTP with `.answer(TooManyRequests::new())`.
 
 mod client;

@@ -68,6 +68,8 @@
 //! | [`window::SlidingWindow`], [`window::SlidingLog`] | for at most so many in *any* window |
 //! | [`smooth::SmoothBursty`], [`smooth::SmoothWarmingUp`] | if you come from Guava, or what is behind must warm up |
 //! | `Keyed` | for each user, address or tenant: the feature `keyed` |
+//! | `tower`, `http`, `tonic` | in front of a service: the features of those names |
+//! | `reqwest` | behind a client: the feature of that name |
 //! | [`All`] | when several of them must hold together |
 //! | [`Concurrency`] | for how many at a time, not how often |
 //! | [`adaptive`] | when nobody knows what the downstream can bear |
@@ -86,13 +88,17 @@
 //! | feature | default | what it adds |
 //! |---|---|---|
 //! | `config` | no | limiters' settings and routes in configuration files: [`config`](https://docs.rs/paceline/latest/paceline/config/) |
+//! | `http` | no | the tower layer for HTTP, with keys, header fields and 429 |
 //! | `io` | no | readers and writers that keep a byte rate: [`io`](https://docs.rs/paceline/latest/paceline/io/) |
 //! | `keyed` | no | `Keyed`: a limiter per key |
 //! | `metrics` | no | what becomes of requests, on the facade of that name: [`Metered`](https://docs.rs/paceline/latest/paceline/struct.Metered.html) |
 //! | `quanta` | no | a clock that is read in less than half the time: [`Clock`] |
 //! | `redis` | no | limits that processes share, on a Redis or Valkey server: [`redis`](https://docs.rs/paceline/latest/paceline/redis/) |
+//! | `reqwest` | no | a client that paces itself for each host and honours `Retry-After` |
 //! | `serde` | no | `Serialize` and `Deserialize` for [`Rate`], as the text that it prints |
 //! | `stream` | no | streams and sinks that let their items through at a rate: [`stream`](https://docs.rs/paceline/latest/paceline/stream/) |
+//! | `tonic` | no | the tower layer for gRPC, with `ResourceExhausted` |
+//! | `tower` | no | a tower layer over any limiter |
 //! | `tracing` | no | events of those who wait, and of changes of the settings; nothing of a request that is served at once |
 //!
 //! Each pulls in its own dependencies and no others.

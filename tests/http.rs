@@ -5,7 +5,7 @@
 use futures::future::join_all;
 use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
 use paceline::http::{
-    ClientAddr, Head, Header, IpNet, Key, Path, Policies, Policy, TooManyRequests,
+    ClientAddr, Head, Header, IpNet, Key, Path, Policies, Policy, Refused, Taken, TooManyRequests,
 };
 use paceline::tower::{Admit, RateLimitLayer, RateLimitService};
 use paceline::window::FixedWindow;
@@ -492,4 +492,22 @@ async fn a_limiter_of_ones_own_is_shared() {
     limiter.try_acquire().unwrap();
     let refused = call(&layer.layer(hello()), get("/")).await;
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+}
+
+// ---- Types -------------------------------------------------------------------------------------
+
+fn shared<T: Send + Sync + Unpin + 'static>() {}
+
+#[test]
+fn all_can_be_shared() {
+    shared::<Policy>();
+    shared::<Policies>();
+    shared::<Key>();
+    shared::<ClientAddr>();
+    shared::<Header>();
+    shared::<Path>();
+    shared::<TooManyRequests>();
+    shared::<Refused>();
+    shared::<Taken>();
+    shared::<RateLimitService<Hello, Policies, TooManyRequests>>();
 }

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::any;
 use futures::future::join_all;
-use paceline::reqwest::{Error, PacedClient};
+use paceline::reqwest::{Error, PacedClient, PacedClientBuilder};
 use paceline::{AcquireError, Rate};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -215,4 +215,17 @@ async fn redirected_it_is_the_last_host_that_is_paused() {
     assert_eq!(get(&client, address).await.unwrap(), 200);
     assert!(began.elapsed() >= SECOND);
     assert_eq!((first.asked(), last.asked()), (2, 2));
+}
+
+// ---- Types -------------------------------------------------------------------------------------
+
+fn shared<T: Send + Sync + Unpin + 'static>() {}
+
+#[test]
+fn all_can_be_shared() {
+    shared::<PacedClient>();
+    shared::<PacedClientBuilder>();
+    shared::<Error>();
+    let error: &dyn std::error::Error = &Error::from(AcquireError::Closed);
+    assert_eq!(error.to_string(), "no permit for the host: the limiter is closed");
 }

@@ -3,7 +3,7 @@
 #![cfg(feature = "tower")]
 
 use futures::future::join_all;
-use paceline::tower::{RateLimitLayer, Refused};
+use paceline::tower::{IntoError, RateLimitLayer, RateLimitService, Refused, Shared};
 use paceline::window::FixedWindow;
 use paceline::{AcquireError, DynRateLimit, Limiter, Rate, TryAcquireError};
 use std::convert::Infallible;
@@ -259,4 +259,22 @@ async fn any_limiter_will_do() {
         }
         assert_eq!(began.elapsed(), SECOND * 2);
     }
+}
+
+// ---- Types -------------------------------------------------------------------------------------
+
+fn shared<T: Send + Sync + Unpin + 'static>() {}
+fn sent<T: Send + 'static>(_: &T) {}
+
+#[tokio::test(start_paused = true)]
+async fn all_can_be_shared_and_its_futures_sent() {
+    shared::<RateLimitLayer<Shared<Limiter>>>();
+    shared::<RateLimitService<Echo, Shared<dyn DynRateLimit>, IntoError>>();
+    shared::<Shared<Limiter>>();
+    shared::<IntoError>();
+    shared::<Refused>();
+    let error: &dyn std::error::Error = &Refused::NoKey;
+    assert_eq!(error.to_string(), "the request has no key to be limited by");
+    let service = RateLimitLayer::new(per_second(1, 1)).wait().layer(echo());
+    sent(&service.clone().oneshot(0));
 }

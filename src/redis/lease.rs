@@ -196,10 +196,10 @@ impl Leased {
 
     /// Takes permits that are at hand, and asks for more in the background where few are left.
     fn take(self: &Arc<Self>, permits: u32) -> Finding {
-        let version = self.line.settings().version;
+        let settings = self.line.settings();
         let now = self.time.now();
         let mut hand = self.hand();
-        let found = hand.take(permits, version, now);
+        let found = hand.take(permits, settings, now);
         let more = if found == Finding::Taken { hand.refill_early(now) } else { None };
         drop(hand);
         if let Some(more) = more {

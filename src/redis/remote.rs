@@ -4,6 +4,7 @@ use super::clock::TimeSource;
 use super::connection::Connection;
 use super::error::Failure;
 use super::reply::{Booking, Clock, Reply, Status};
+use super::requests::{Asked, Request, Requests};
 use super::script;
 use super::settings::{Change, Settings};
 use crate::breaker::CircuitBreaker;
@@ -35,6 +36,7 @@ pub(super) struct Line {
     remote: Arc<Remote>,
     key: String,
     view: Mutex<View>,
+    requests: Requests,
     /// Tells those who wait that it is set to something else.
     pub(super) changed: Notify,
 }
@@ -95,7 +97,7 @@ pub(super) enum Outcome {
 impl Line {
     pub(super) fn new(remote: Arc<Remote>, key: String, settings: Settings) -> Arc<Self> {
         let view = Mutex::new(View { settings, reading: None, before: None });
-        Arc::new(Self { remote, key, view, changed: Notify::new() })
+        Arc::new(Self { remote, key, view, requests: Requests::new(), changed: Notify::new() })
     }
 
     pub(super) fn settings(&self) -> Settings {
@@ -112,10 +114,14 @@ impl Line {
             Patience::AtMost(wait) => micros(wait),
             Patience::Forever => -1.0,
         };
-        let reply = self.call(Operation::Book, vec![f64::from(permits), wait]).await?;
+        self.bounded(self.requests.ask(self, Request { permits, wait })).await
+    }
+
+    /// What is made of the answer to a request.
+    fn outcome(self: &Arc<Self>, permits: u32, reply: &Reply) -> Result<Outcome, Failure> {
         Ok(match reply.status {
             Status::Nothing | Status::Now | Status::Later => {
-                let (line, booked) = (Arc::clone(self), Reading::of(&reply));
+                let (line, booked) = (Arc::clone(self), Reading::of(reply));
                 let booking = reply.booking().ok_or(Failure::Answer)?;
                 Outcome::Booked(Held { line, permits, booking, booked, kept: false })
             }
@@ -124,6 +130,32 @@ impl Line {
             Status::NoRoom => Outcome::NoRoom,
             Status::Done | Status::Refused => return Err(Failure::Answer),
         })
+    }
+
+    /// Sends requests in one call of the script, and tells each who asked what became of it. What was
+    /// booked for one who has gone is given back.
+    pub(super) async fn send(self: Arc<Self>, asked: Vec<Asked>) {
+        let requests = asked.iter().flat_map(|asked| asked.request.to_numbers());
+        let replies = Arc::clone(&self).ask(Operation::Book, requests.collect()).await;
+        let mut replies = replies.map(Vec::into_iter);
+        for Asked { request, answer } in asked {
+            let outcome = match &mut replies {
+                Ok(replies) => replies
+                    .next()
+                    .ok_or(Failure::Answer)
+                    .and_then(|reply| self.outcome(request.permits, &reply)),
+                Err(failure) => Err(failure.clone()),
+            };
+            let _ = answer.send(outcome);
+        }
+    }
+
+    pub(super) fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    pub(super) fn timeout(&self) -> Duration {
+        self.remote.timeout
     }
 
     /// Books the earliest turn, however late, for one who keeps his own books of it.
@@ -189,11 +221,25 @@ impl Line {
         operation: Operation,
         more: Vec<f64>,
     ) -> Result<Reply, Failure> {
+        let line = Arc::clone(self);
+        self.bounded(async {
+            let call: Call = Box::pin(async move {
+                let replies = Arc::clone(&line).ask(operation, more).await?;
+                replies.into_iter().next().ok_or(Failure::Answer)
+            });
+            InFlight { line: Arc::clone(self), call: Some(call) }.await
+        })
+        .await
+    }
+
+    /// Waits for an answer no longer than may be, and not at all while the breaker is open.
+    async fn bounded<T>(
+        &self,
+        answer: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
         let attempt = self.remote.breaker.enter().map_err(Failure::Open)?;
-        let call: Call = Box::pin(Arc::clone(self).ask(operation, more));
-        let call = InFlight { line: Arc::clone(self), call: Some(call) };
         let limit = self.remote.timeout;
-        let answer = timeout(limit, call).await.unwrap_or(Err(Failure::Timeout { limit }));
+        let answer = timeout(limit, answer).await.unwrap_or(Err(Failure::Timeout { limit }));
         match &answer {
             Ok(_) => attempt.succeeded(),
             // It has answered all the same.
@@ -203,7 +249,12 @@ impl Line {
         answer
     }
 
-    async fn ask(self: Arc<Self>, operation: Operation, more: Vec<f64>) -> Result<Reply, Failure> {
+    /// Calls the script: an answer to each request.
+    async fn ask(
+        self: Arc<Self>,
+        operation: Operation,
+        more: Vec<f64>,
+    ) -> Result<Vec<Reply>, Failure> {
         let remote = &self.remote;
         let settings = self.settings();
         #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
@@ -213,9 +264,12 @@ impl Line {
         input.extend(more);
         let connection = Arc::clone(&remote.connection);
         let answer = script::run(connection, self.key.clone(), input).await?;
-        let reply = Reply::read(&answer, settings)?;
-        self.learn(&reply);
-        Ok(reply)
+        let replies = Reply::read(&answer, settings)?;
+        // They have the clock in common.
+        if let Some(reply) = replies.first() {
+            self.learn(reply);
+        }
+        Ok(replies)
     }
 
     fn view(&self) -> View {

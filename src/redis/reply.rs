@@ -27,6 +27,24 @@ pub(super) enum Status {
     Refused,
 }
 
+impl Status {
+    /// In the order of their numbers.
+    const ALL: [Self; 8] = [
+        Self::Nothing,
+        Self::Now,
+        Self::Later,
+        Self::Late,
+        Self::ExceedsBurst,
+        Self::NoRoom,
+        Self::Done,
+        Self::Refused,
+    ];
+
+    fn read(number: f64) -> Option<Self> {
+        Self::ALL.get(usize::try_from(whole(number)).ok()?).copied()
+    }
+}
+
 /// When what is minted, by the server's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Clock {
@@ -53,7 +71,7 @@ pub(super) struct Booking {
     pub(super) pieces: Vec<Piece>,
 }
 
-/// An answer of the script.
+/// What the script answers to one request.
 #[derive(Clone, Debug)]
 pub(super) struct Reply {
     pub(super) status: Status,
@@ -61,38 +79,34 @@ pub(super) struct Reply {
     pub(super) now: i64,
     pub(super) clock: Clock,
     id: i64,
-    more: Vec<f64>,
+    positions: Vec<f64>,
 }
 
 impl Reply {
-    /// Reads what the script has packed; `asked` is what it was told the settings are.
-    pub(super) fn read(numbers: &[f64], asked: Settings) -> Result<Self, Failure> {
+    /// Reads what the script has packed, an answer to each request; `asked` is what it was told the
+    /// settings are.
+    pub(super) fn read(numbers: &[f64], asked: Settings) -> Result<Vec<Self>, Failure> {
         Self::parse(numbers, asked).ok_or(Failure::Answer)
     }
 
-    fn parse(numbers: &[f64], asked: Settings) -> Option<Self> {
-        let (&[status, differs, now, epoch, start, origin, id], more) =
-            numbers.split_first_chunk()?;
-        let (settings, more) = if differs == 0.0 {
-            (asked, more)
+    fn parse(numbers: &[f64], asked: Settings) -> Option<Vec<Self>> {
+        let (&[differs, now, epoch, start, origin], rest) = numbers.split_first_chunk()?;
+        let (settings, mut rest) = if differs == 0.0 {
+            (asked, rest)
         } else {
-            let (settings, more) = more.split_first_chunk()?;
-            (Settings::from_numbers(*settings)?, more)
+            let (settings, rest) = rest.split_first_chunk()?;
+            (Settings::from_numbers(*settings)?, rest)
         };
-        let statuses = [
-            Status::Nothing,
-            Status::Now,
-            Status::Later,
-            Status::Late,
-            Status::ExceedsBurst,
-            Status::NoRoom,
-            Status::Done,
-            Status::Refused,
-        ];
-        let status = *statuses.get(usize::try_from(whole(status)).ok()?)?;
-        let [now, epoch, start, origin, id] = [now, epoch, start, origin, id].map(whole);
+        let [now, epoch, start, origin] = [now, epoch, start, origin].map(whole);
         let clock = Clock { settings, epoch, start, origin };
-        Some(Self { status, now, clock, id, more: more.to_vec() })
+        let mut replies = Vec::new();
+        while let Some((&[status, id, count], more)) = rest.split_first_chunk() {
+            let (positions, more) = more.split_at_checked(usize::try_from(whole(count)).ok()?)?;
+            let (id, positions) = (whole(id), positions.to_vec());
+            replies.push(Self { status: Status::read(status)?, now, clock, id, positions });
+            rest = more;
+        }
+        rest.is_empty().then_some(replies)
     }
 
     /// What was booked, if it was not refused.
@@ -100,7 +114,7 @@ impl Reply {
         if !matches!(self.status, Status::Nothing | Status::Now | Status::Later) {
             return None;
         }
-        let pieces = self.more.chunks_exact(2);
+        let pieces = self.positions.chunks_exact(2);
         let pieces = pieces.map(|ends| Piece { start: whole(ends[0]), end: whole(ends[1]) });
         let (booked_at, epoch, id) = (self.now, self.clock.epoch, self.id);
         Some(Booking { booked_at, epoch, id, pieces: pieces.collect() })
@@ -109,13 +123,13 @@ impl Reply {
     /// How long until the turn of what was refused for coming late, in microseconds; `None` if it
     /// never comes.
     pub(super) fn wait(&self) -> Option<u64> {
-        let end = self.more.first().copied().map_or(0, whole);
+        let end = self.positions.first().copied().map_or(0, whole);
         u64::try_from(self.clock.due(end)?.saturating_sub(self.now)).ok()
     }
 
     /// The free grains.
     pub(super) fn free(&self) -> f64 {
-        self.more.first().copied().unwrap_or_default()
+        self.positions.first().copied().unwrap_or_default()
     }
 }
 

@@ -1,4 +1,4 @@
--- One limit: a token line in one string. The arithmetic is explained in settings.rs, what the
+-- One limit: a token line in one string. What keeps its numbers exact is in settings.rs, what the
 -- identity of a booking is good for in script.rs.
 --
 -- KEYS[1]  the limit
@@ -46,29 +46,46 @@ local LAP = 2 ^ 50
 -- Whether the bucket has been full for so long that nothing counts any more of what was booked.
 local full = den > 0 and (not stored or line - spent - cap >= num / den and num > 0)
 
--- The usual cases come before what they do without: each function costs a tenth of a microsecond.
+-- The usual requests come before what they do without: each function costs a tenth of a microsecond.
+local at, answers, booked = 65, nil, false
 if op == BOOK and den > 0 and differs == 0 and line < LAP * 2 and (full or spent + cap > line) then
-  local need, wait = a * token, b
-  if need > 0 and need <= cap then
-    if full then
-      epoch, start, origin, spent, line, rest = math.max(now, epoch + 8), now, 0, -cap, 0, ''
-    end
+  local first = a * token
+  if full and first > 0 and first <= cap then
+    epoch, start, origin, spent, line, rest = math.max(now, epoch + 8), now, 0, -cap, 0, ''
+    full = false
+  end
+  while at < #asked and not full do
+    local n, wait = a, b
+    if at > 65 then n, wait = struct.unpack('<dd', asked, at) end
+    local need = n * token
     local finish = spent + need
+    if need <= 0 or need > cap then break end
+    local answer
     if finish <= line
       or rest == '' and (wait < 0 or den == 1 and now >= start and finish <= line + wait * num)
         and finish - line + cap < LAP * 4 then
       seq = seq + 1
-      local value = struct.pack('<dddddddddd', version, token, num, den, cap, epoch, start, origin, finish, seq) .. rest
+      answer = struct.pack('<ddddd', finish <= line and NOW or LATER, seq, 2, spent, finish)
+      spent, booked = finish, true
+    elseif wait == 0 and rest == '' then
+      answer = struct.pack('<dddd', LATE, 0, 1, finish)
+    else
+      break
+    end
+    answers = answers and answers .. answer or answer
+    at = at + 16
+  end
+  if at > #asked then
+    if booked then
+      local value = struct.pack('<dddddddddd', version, token, num, den, cap, epoch, start, origin, spent, seq) .. rest
       if version > 0 or num == 0 then
         redis.call('SET', KEYS[1], value)
       else
-        local refill = math.ceil((finish + cap - line) * den / num / 1000)
+        local refill = math.ceil((spent + cap - line) * den / num / 1000)
         redis.call('SET', KEYS[1], value, 'PX', refill > keep and math.min(refill, 1e15) or keep)
       end
-      return struct.pack('<ddddddddd', finish <= line and NOW or LATER, 0, now, epoch, start, origin, seq, spent, finish)
-    elseif wait == 0 and rest == '' then
-      return struct.pack('<ddddddddd', LATE, 0, now, epoch, start, origin, seq, finish, finish)
     end
+    return struct.pack('<ddddd', 0, now, epoch, start, origin) .. answers
   end
 end
 
@@ -172,10 +189,17 @@ local function save()
   end
 end
 
-local function reply(status, more)
-  local head = struct.pack('<ddddddd', status, differs, now, epoch, start, origin, seq)
+-- What has become of a request, and positions that go with it.
+local function answer(status, id, positions)
+  local packed = {}
+  for index, position in ipairs(positions or {}) do packed[index] = struct.pack('<d', position) end
+  return struct.pack('<ddd', status, id, #packed) .. table.concat(packed)
+end
+
+local function reply(all)
+  local head = struct.pack('<ddddd', differs, now, epoch, start, origin)
   if differs == 1 then head = head .. struct.pack('<ddddd', version, token, num, den, cap) end
-  return more and head .. more or head
+  return head .. all
 end
 
 local function set(new_version, new_num, new_den, new_cap)
@@ -234,9 +258,10 @@ local function run(need, from)
         end
         local pieces = {}
         for piece = head, tail do
-          pieces[#pieces + 1] = struct.pack('<dd', froms[piece], tos[piece])
+          pieces[#pieces + 1] = froms[piece]
+          pieces[#pieces + 1] = tos[piece]
         end
-        return finish, table.concat(pieces), take
+        return finish, take, pieces
       end
       gathered = gathered - (tos[head] - froms[head])
       head = head + 1
@@ -244,33 +269,39 @@ local function run(need, from)
   end
 end
 
-if op == BOOK then
-  local need, wait = a * token, b
-  if a == 0 or den == 0 then return reply(NOTHING) end
-  if need > cap then return reply(EXCEEDS_BURST) end
+local function book(n, wait)
+  local need = n * token
+  if n == 0 or den == 0 then return answer(NOTHING, 0) end
+  if need > cap then return answer(EXCEEDS_BURST, 0) end
   renew()
   -- Where a grain takes longer than a microsecond, one that is begun counts where it overflows.
   local filled = (den > num and part > 0) and line + 1 or line
   local reach = spent + cap <= line and filled or line
   local from = math.max(spent, filled - cap)
-  local finish, pieces, take = from + need, nil, nil
-  if finish > reach and holes ~= '' then finish, pieces, take = run(need, from) end
+  local finish, take, pieces = from + need, nil, nil
+  if finish > reach and holes ~= '' then finish, take, pieces = run(need, from) end
   if finish > reach then
-    if wait >= 0 and finish > minted(now + wait) then
-      return reply(LATE, struct.pack('<dd', finish, finish))
-    end
-    if finish - (line - cap) >= LAP * 4 then return reply(NO_ROOM) end
+    if wait >= 0 and finish > minted(now + wait) then return answer(LATE, 0, { finish }) end
+    if finish - (line - cap) >= LAP * 4 then return answer(NO_ROOM, 0) end
   end
-  seq = seq + 1
+  seq, booked = seq + 1, true
+  local status = finish <= reach and NOW or LATER
   if take then
     take()
-  else
-    pieces = struct.pack('<dd', from, finish)
-    spent = finish
+    return answer(status, seq, pieces)
   end
-  local answer = reply(finish <= reach and NOW or LATER, pieces)
-  save()
-  return answer
+  spent = finish
+  return answer(status, seq, { from, finish })
+end
+
+if op == BOOK then
+  while at < #asked do
+    local n, wait = struct.unpack('<dd', asked, at)
+    answers = (answers or '') .. book(n, wait)
+    at = at + 16
+  end
+  if booked then save() end
+  return reply(answers)
 end
 
 -- Whether a booking was given back, or is too long ago to know.
@@ -336,11 +367,11 @@ if op == GIVE_BACK then
   local id, refund, finish = struct.unpack('<ddd', asked, 81)
   if not full then renew() end
   local laps = epoch - their_epoch
-  if laps < 0 or laps > 6 or id > seq or full then return reply(REFUSED) end
-  if was_given_back(id) then return reply(REFUSED) end
+  if laps < 0 or laps > 6 or id > seq or full then return reply(answer(REFUSED, 0)) end
+  if was_given_back(id) then return reply(answer(REFUSED, 0)) end
   if refund == 0 and now > booked_at then
     local before = now > start and minted(now - 1) or origin - last_step
-    if before >= finish - laps * LAP then return reply(REFUSED) end
+    if before >= finish - laps * LAP then return reply(answer(REFUSED, 0)) end
   end
   local alive = alive_from()
   forget(alive)
@@ -350,14 +381,14 @@ if op == GIVE_BACK then
     give_back_piece(from - laps * LAP, to - laps * LAP, alive)
   end
   save()
-  return reply(DONE)
+  return reply(answer(DONE, 0))
 end
 
 -- What is below zero stays as it is.
 if op == SET then
   local new_num, new_den, new_cap = a, b, struct.unpack('<d', asked, 81)
   -- In the grains of another token: who asks is told, and asks again.
-  if struct.unpack('<d', asked, 33) ~= token then return reply(REFUSED) end
+  if struct.unpack('<d', asked, 33) ~= token then return reply(answer(REFUSED, 0)) end
   if new_num < 0 then new_num, new_den = num, den end
   if new_cap < 0 then new_cap = cap end
   if new_num ~= num or new_den ~= den or new_cap ~= cap then
@@ -365,7 +396,7 @@ if op == SET then
     differs = 1
     save()
   end
-  return reply(DONE)
+  return reply(answer(DONE, 0))
 end
 
 -- The free grains: negative while more is booked than is minted.
@@ -379,4 +410,4 @@ if den ~= 0 then
     free = free + to - math.max(from, alive)
   end
 end
-return reply(DONE, struct.pack('<dd', math.min(free, cap), 0))
+return reply(answer(DONE, 0, { math.min(free, cap) }))

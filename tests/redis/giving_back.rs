@@ -6,6 +6,7 @@ use futures::FutureExt;
 use paceline::Rate;
 use paceline::redis::{Failure, RedisLimiter, Reservation};
 use std::time::Duration;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 /// So slow that nothing is minted in a test.
@@ -93,21 +94,33 @@ async fn what_was_booked_before_the_server_forgot_is_not_given_back_after() {
 async fn calls_that_are_dropped_give_back_what_the_server_booked() {
     let Some(server) = Server::start(Engine::Redis).await else { return };
     let wire = Wire::new(server.connection().await);
-    let limiter = limiter(&wire, 100).await;
-    wire.take_sent();
+    let limiter = limiter(&wire, 125).await;
+    let other = self::limiter(&Wire::new(server.connection().await), 125).await;
+    let held = wire.hold().await;
+    let mut calls = JoinSet::new();
     for _ in 0..25 {
-        // Polled once, each has sent its command.
-        assert!(limiter.try_acquire().now_or_never().is_none());
-        assert!(limiter.acquire().into_future().now_or_never().is_none());
-        assert!(limiter.reserve().now_or_never().is_none());
-        assert!(limiter.acquire_many(2).into_future().now_or_never().is_none());
+        let [one, two, three, four] = [(); 4].map(|()| limiter.clone());
+        calls.spawn(async move { drop(one.try_acquire().await) });
+        calls.spawn(async move { drop(two.acquire().await) });
+        calls.spawn(async move { drop(three.reserve().await) });
+        calls.spawn(async move { drop(four.acquire_many(2).await) });
     }
-    assert_eq!(wire.take_sent().len(), 100);
-    eventually("all is back", || async {
-        wire.take_sent();
-        tokens(&limiter).await == 100
-    })
-    .await;
+    eventually("some are booked", || async { tokens(&other).await < 125 }).await;
+    calls.shutdown().await;
+    drop(held);
+    eventually("all is back", || async { tokens(&other).await == 125 }).await;
+}
+
+/// As when a call is polled once in a `select!`.
+#[tokio::test]
+async fn a_call_that_is_dropped_before_it_was_sent_is_not_sent() {
+    let Some(server) = Server::start(Engine::Redis).await else { return };
+    let wire = Wire::new(server.connection().await);
+    let limiter = limiter(&wire, 1).await;
+    wire.take_sent();
+    assert!(limiter.try_acquire().now_or_never().is_none());
+    assert_eq!(tokens(&limiter).await, 1);
+    assert_eq!(wire.take_sent().len(), 1);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 //! What Go answered is compared in `tests/go_traces.rs`. Here both limiters are asked at the same
 //! whole microseconds, and must say the same.
 
+#[expect(dead_code, reason = "what Go answered is compared elsewhere")]
 #[path = "../go_traces/trace.rs"]
 mod trace;
 

@@ -112,6 +112,36 @@ async fn limiter_strict(server: &Server) -> RedisLimiter {
 }
 
 #[tokio::test]
+async fn nothing_is_lost_by_those_who_give_up() {
+    let Some(server) = Server::start(Engine::Redis).await else { return };
+    let leased = limiter(&server, SLOW, 1_000, Some(Lease::new())).await;
+    let strict = limiter(&server, SLOW, 1_000, None).await;
+    // Of a full bucket something overflows.
+    strict.try_acquire_many(100).await.unwrap();
+    let mut used = 0;
+    for round in 0..40_u64 {
+        let mut tasks = JoinSet::new();
+        for task in 0..20 {
+            let leased = leased.clone();
+            // Some give up before the answer is there, some at about that time.
+            let patience = Duration::from_micros((round * 20 + task) * 7 % 800);
+            tasks.spawn(async move {
+                let permits = u32::try_from(task % 3).unwrap();
+                timeout(patience, leased.acquire_many(permits).into_future())
+                    .await
+                    .map_or(0, |acquired| acquired.map_or(0, |_| permits))
+            });
+        }
+        used += tasks.join_all().await.into_iter().sum::<u32>();
+    }
+    assert!(used > 0);
+    drop(leased);
+    let left = f64::from(900 - used);
+    eventually("the rest is back", || async { strict.tokens().await.unwrap() >= left }).await;
+    assert!(strict.tokens().await.unwrap() < left + 1.0);
+}
+
+#[tokio::test]
 async fn requests_beyond_a_lease_are_made_on_the_server() {
     let Some(server) = Server::start(Engine::Redis).await else { return };
     let limiter = limiter(&server, SLOW, 100, Some(Lease::new().most(10))).await;

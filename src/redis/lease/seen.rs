@@ -41,11 +41,6 @@ impl Seen {
         clamp(i128::from(self.sent) + ahead - (ahead.max(0) + DRIFT - 1) / DRIFT)
     }
 
-    /// How often the limit was set to something else.
-    pub(crate) fn version(&self) -> u64 {
-        self.clock.settings.version
-    }
-
     /// The size of a token.
     pub(crate) fn token(&self) -> i64 {
         self.grains(self.clock.settings.token)

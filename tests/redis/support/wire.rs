@@ -4,11 +4,14 @@ use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{Cmd, Pipeline, RedisFuture, Value};
 use std::io;
 use std::sync::{Arc, Mutex};
+use tokio::sync::OwnedMutexGuard;
 
 #[derive(Clone)]
 pub(crate) struct Wire {
     connection: MultiplexedConnection,
     state: Arc<Mutex<State>>,
+    /// Answers go by while nobody has it.
+    gate: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Default)]
@@ -19,12 +22,17 @@ struct State {
 
 impl Wire {
     pub(crate) fn new(connection: MultiplexedConnection) -> Self {
-        Self { connection, state: Arc::default() }
+        Self { connection, state: Arc::default(), gate: Arc::default() }
     }
 
     /// Loses so many of the next answers: the server has done what it was told.
     pub(crate) fn lose(&self, answers: usize) {
         self.state.lock().unwrap().to_lose = answers;
+    }
+
+    /// Keeps all answers back for as long as this is held.
+    pub(crate) async fn hold(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.gate).lock_owned().await
     }
 
     /// What was sent, and forgets it.
@@ -46,6 +54,7 @@ impl ConnectionLike for Wire {
         Box::pin(async move {
             self.state.lock().unwrap().sent.push(command.clone());
             let answer = self.connection.req_packed_command(command).await;
+            drop(self.gate.lock().await);
             let mut state = self.state.lock().unwrap();
             if state.to_lose == 0 {
                 return answer;

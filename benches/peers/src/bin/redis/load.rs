@@ -12,9 +12,10 @@ use tokio::{task::JoinSet, time::sleep};
 
 pub(crate) const TASKS: usize = 64;
 
-/// How many calls a second `TASKS` tasks make together, each one after the other.
+/// How many calls a second so many tasks make together, each one after the other.
 pub(crate) async fn per_second<F>(
     time: Duration,
+    tasks: usize,
     call: impl Fn() -> F + Clone + Send + 'static,
 ) -> f64
 where
@@ -22,10 +23,10 @@ where
 {
     let stop = Arc::new(AtomicBool::new(false));
     let start = Instant::now();
-    let mut tasks = JoinSet::new();
-    for _ in 0..TASKS {
+    let mut running = JoinSet::new();
+    for _ in 0..tasks {
         let (call, stop) = (call.clone(), Arc::clone(&stop));
-        tasks.spawn(async move {
+        running.spawn(async move {
             let mut calls = 0_u32;
             // Relaxed: it tells nothing but that it is over.
             while !stop.load(Ordering::Relaxed) {
@@ -37,6 +38,6 @@ where
     }
     sleep(time).await;
     stop.store(true, Ordering::Relaxed);
-    let calls: u32 = tasks.join_all().await.into_iter().sum();
+    let calls: u32 = running.join_all().await.into_iter().sum();
     f64::from(calls) / start.elapsed().as_secs_f64()
 }

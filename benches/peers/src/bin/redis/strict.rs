@@ -51,7 +51,8 @@ pub(crate) async fn measure(server: &Server, plan: Plan) {
     }
     let floor = middle(subjects[0].per_second.clone());
     let gcra = middle(subjects[1].micros.clone());
-    let mut table = Table::new(&["", "calls/s", "of nothing", "us on the server", "of GCRA"]);
+    let mut table =
+        Table::new(&["", "calls/s", "of nothing", "us on the server (one task)", "of GCRA"]);
     table.section(&format!("{TASKS} tasks over one connection"));
     for Subject { name, per_second, micros, .. } in subjects {
         let (per_second, micros) = (middle(per_second), middle(micros));
@@ -67,9 +68,14 @@ pub(crate) async fn measure(server: &Server, plan: Plan) {
 }
 
 async fn round(subject: &mut Subject, time: Duration, mut connection: MultiplexedConnection) {
+    let load = |tasks| {
+        let call = Arc::clone(&subject.call);
+        load::per_second(time, tasks, move || call())
+    };
+    subject.per_second.push(load(TASKS).await);
+    // Of one task, each of whose requests is a script of its own.
     let (micros, calls) = server::scripts(&mut connection).await;
-    let call = Arc::clone(&subject.call);
-    subject.per_second.push(load::per_second(time, move || call()).await);
+    load(1).await;
     let (micros_after, calls_after) = server::scripts(&mut connection).await;
     subject.micros.push((micros_after - micros) / (calls_after - calls));
 }
