@@ -114,7 +114,9 @@ fn keys_are_looked_up_without_allocation(cx: &mut Context<'_>) {
     assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before);
 
     // One that is not there is copied for `quotas` to look at, and not otherwise.
-    let keyed: Keyed<String> = Keyed::new(Rate::per_day(1), 2);
+    let quota = Quota::new(Rate::per_day(1), 2);
+    let keyed: Keyed<String> = Keyed::builder(quota).max_keys(100).build().unwrap();
+    assert!(keyed.try_acquire("other").is_ok());
     before = ALLOCATIONS.load(Ordering::Relaxed);
     assert!(keyed.peek("key").is_ok() && keyed.try_acquire_many("key", 3).is_err());
     assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before);

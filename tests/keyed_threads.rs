@@ -18,7 +18,7 @@ use tokio::time::{Instant, advance};
 
 const THREADS: u64 = 4;
 
-const KEYS: u64 = 5;
+const KEYS: usize = 5;
 
 /// A runtime whose clock stands still.
 fn paused() -> Runtime {
@@ -48,28 +48,24 @@ fn at_once<T: Send, R: Send>(
 }
 
 /// Takes all that the key has. Says how much it was.
-fn sweep(keyed: &Keyed<u64>, key: u64) -> u64 {
+fn sweep(keyed: &Keyed<usize>, key: usize) -> u64 {
     (0..u64::MAX).find(|_| keyed.try_acquire(&key).is_err()).unwrap()
 }
 
 /// What a thread has booked, and how much of each key it has used.
 #[derive(Default)]
 struct Storm<'a> {
-    booked: Vec<(u64, Reservation<'a>)>,
-    used: [u64; KEYS as usize],
+    booked: Vec<(usize, Reservation<'a>)>,
+    used: [u64; KEYS],
 }
 
 impl<'a> Storm<'a> {
-    fn count(&mut self, key: u64) {
-        self.used[usize::try_from(key).unwrap()] += 1;
-    }
-
-    fn step(&mut self, keyed: &'a Keyed<u64>, rng: &mut Rng) {
-        let key = rng.u64(0..KEYS);
+    fn step(&mut self, keyed: &'a Keyed<usize>, rng: &mut Rng) {
+        let key = rng.usize(0..KEYS);
         match rng.u32(0..16) {
             0..=5 => {
                 if keyed.try_acquire(&key).is_ok() {
-                    self.count(key);
+                    self.used[key] += 1;
                 }
             }
             6..=8 => self.booked.push((key, keyed.reserve(&key).unwrap())),
@@ -80,7 +76,7 @@ impl<'a> Storm<'a> {
             }
             13 => keyed.retain_busy(),
             // Others that come and go, so that pages are replaced.
-            _ => drop(keyed.try_acquire(&rng.u64(KEYS..64))),
+            _ => drop(keyed.try_acquire(&rng.usize(KEYS..64))),
         }
     }
 
@@ -92,7 +88,7 @@ impl<'a> Storm<'a> {
         self.booked = to_come;
         for (key, turn) in came {
             drop(turn);
-            self.count(key);
+            self.used[key] += 1;
         }
     }
 }
@@ -106,10 +102,10 @@ fn every_token_of_a_key_is_granted_once() {
         let runtime = paused();
         let entered = runtime.enter();
         // Ten in a step of a hundredth of a second, so nothing overflows from one sweep to the next.
-        let keyed: Keyed<u64> = Keyed::new(Rate::per_second(1_000), 40);
+        let keyed: Keyed<usize> = Keyed::new(Rate::per_second(1_000), 40);
         drop(entered);
         let mut storms: Vec<Storm<'_>> = (0..THREADS).map(|_| Storm::default()).collect();
-        let mut swept = [0; KEYS as usize];
+        let mut swept = [0; KEYS];
         for round in 0..ROUNDS {
             let numbered = storms.into_iter().zip(0_u64..);
             storms = at_once(&runtime, numbered, |(mut storm, thread)| {
@@ -123,13 +119,13 @@ fn every_token_of_a_key_is_granted_once() {
             });
             let _entered = runtime.enter();
             if round + 1 == ROUNDS {
-                storms.iter_mut().for_each(|storm| {
-                    storm.booked.drain(..).for_each(|(_, turn)| turn.cancel());
-                });
+                for (_, turn) in storms.iter_mut().flat_map(|storm| storm.booked.drain(..)) {
+                    turn.cancel();
+                }
             }
-            for (index, key) in (0..KEYS).enumerate() {
-                swept[index] += sweep(&keyed, key);
-                let used = swept[index] + storms.iter().map(|storm| storm.used[index]).sum::<u64>();
+            for (key, swept) in swept.iter_mut().enumerate() {
+                *swept += sweep(&keyed, key);
+                let used = *swept + storms.iter().map(|storm| storm.used[key]).sum::<u64>();
                 assert_eq!(used, BURST + 10 * round, "seed {seed}, round {round}, key {key}");
             }
             runtime.block_on(advance(Duration::from_millis(10)));
@@ -149,15 +145,15 @@ fn a_key_that_is_forgotten_and_comes_again_has_its_burst_and_no_more() {
     const BURST: u64 = 20;
     let runtime = paused();
     let entered = runtime.enter();
-    let keyed: Keyed<u64> = Keyed::new(Rate::per_second(20), 20);
+    let keyed: Keyed<usize> = Keyed::new(Rate::per_second(20), 20);
     drop(entered);
     for round in 0..ROUNDS {
         let granted = at_once(&runtime, 0..THREADS, |thread| {
             let mut rng = Rng::with_seed(round << 8 | thread);
-            let mut granted = [0; KEYS as usize];
+            let mut granted = [0; KEYS];
             for _ in 0..60 {
-                let key = rng.u64(0..KEYS);
-                let count = &mut granted[usize::try_from(key).unwrap()];
+                let key = rng.usize(0..KEYS);
+                let count = &mut granted[key];
                 match rng.u32(0..12) {
                     0 => keyed.retain_busy(),
                     1 => {
@@ -174,26 +170,25 @@ fn a_key_that_is_forgotten_and_comes_again_has_its_burst_and_no_more() {
             granted
         });
         let _entered = runtime.enter();
-        for (index, key) in (0..KEYS).enumerate() {
-            let granted = granted.iter().map(|granted| granted[index]).sum::<u64>();
+        for key in 0..KEYS {
+            let granted = granted.iter().map(|granted| granted[key]).sum::<u64>();
             assert_eq!(granted + sweep(&keyed, key), BURST, "round {round}, key {key}");
         }
-        assert_eq!(keyed.len(), usize::try_from(KEYS).unwrap());
+        assert_eq!(keyed.len(), KEYS);
         runtime.block_on(advance(Duration::from_secs(1)));
     }
 }
 
 #[test]
 fn of_all_who_bring_a_key_one_has_its_token() {
-    const COUNT: u64 = 20_000;
+    const COUNT: usize = 20_000;
     let runtime = paused();
-    let keyed: Keyed<u64> = Keyed::new(Rate::ZERO, 1);
+    let keyed: Keyed<usize> = Keyed::new(Rate::ZERO, 1);
     let granted = at_once(&runtime, 0..THREADS, |_| {
         (0..COUNT).filter(|key| keyed.try_acquire(key).is_ok()).count()
     });
-    let count = usize::try_from(COUNT).unwrap();
-    assert_eq!(granted.into_iter().sum::<usize>(), count);
-    assert_eq!(keyed.len(), count);
+    assert_eq!(granted.into_iter().sum::<usize>(), COUNT);
+    assert_eq!(keyed.len(), COUNT);
 }
 
 /// Some flood, some wait, and the keys of all are forgotten to make room.
@@ -207,16 +202,16 @@ fn under_a_cap_no_key_has_more_than_its_limit_and_the_cap_holds() {
         let entered = runtime.enter();
         let start = Instant::now();
         let quota = Quota::new(Rate::per_second(100), 10);
-        let keyed: Keyed<u64> = Keyed::builder(quota).max_keys(MOST).build().unwrap();
+        let keyed: Keyed<usize> = Keyed::builder(quota).max_keys(MOST).build().unwrap();
         drop(entered);
-        let mut total = [0; KEYS as usize];
+        let mut total = [0; KEYS];
         for round in 0..ROUNDS {
             let granted = at_once(&runtime, 0..THREADS, |thread| {
                 let mut rng = Rng::with_seed(seed << 32 | round << 8 | thread);
-                let mut granted = [0; KEYS as usize];
+                let mut granted = [0; KEYS];
                 for _ in 0..500 {
-                    let key = rng.u64(0..KEYS);
-                    let count = &mut granted[usize::try_from(key).unwrap()];
+                    let key = rng.usize(0..KEYS);
+                    let count = &mut granted[key];
                     match rng.u32(0..10) {
                         0..=4 => *count += u64::from(keyed.try_acquire(&key).is_ok()),
                         5 => {
@@ -229,7 +224,7 @@ fn under_a_cap_no_key_has_more_than_its_limit_and_the_cap_holds() {
                         }
                         _ => {
                             let n = rng.u32(1..=10);
-                            drop(keyed.try_acquire_many(&rng.u64(KEYS..1_000_000), n));
+                            drop(keyed.try_acquire_many(&rng.usize(KEYS..1_000_000), n));
                         }
                     }
                 }
@@ -237,8 +232,8 @@ fn under_a_cap_no_key_has_more_than_its_limit_and_the_cap_holds() {
             });
             let _entered = runtime.enter();
             let elapsed = u64::try_from(start.elapsed().as_millis()).unwrap();
-            for (index, total) in total.iter_mut().enumerate() {
-                *total += granted.iter().map(|granted| granted[index]).sum::<u64>();
+            for (key, total) in total.iter_mut().enumerate() {
+                *total += granted.iter().map(|granted| granted[key]).sum::<u64>();
                 let most = BURST + elapsed / 10;
                 assert!(*total <= most, "seed {seed}, round {round}: {total} of {most}");
             }
