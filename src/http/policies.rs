@@ -102,12 +102,11 @@ impl Asks {
         })
     }
 
-    /// Those that would be refused now; all of them, if that has changed meanwhile.
-    pub(super) fn refusing(&self) -> Self {
-        let mut refusing = self.clone();
-        let mut refused = self.iter().map(|ask| ask.refusal().is_some());
-        refusing.asks.retain(|_| refused.next().is_some_and(|refused| refused));
-        if refusing.asks.is_empty() { self.clone() } else { refusing }
+    /// The policies that would refuse now; all of them, if that has changed meanwhile.
+    pub(super) fn refusing(&self) -> Vec<&Policy> {
+        let refusing = self.iter().filter(|ask| ask.refusal().is_some());
+        let refusing: Vec<_> = refusing.map(|ask| ask.policy).collect();
+        if refusing.is_empty() { self.iter().map(|ask| ask.policy).collect() } else { refusing }
     }
 }
 
