@@ -29,7 +29,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 async fn upload(mut file: File) -> Result<(), Box<dyn std::error::Error>> {
     // 8 MiB per second, of which 64 KiB may go at once. Other connections could share it.
-    let limiter = Arc::new(Limiter::new(Rate::per_second(8 * MIB), 64 << 10));
+    let limiter = Limiter::builder(Rate::per_second(8 * MIB)).burst(64 << 10);
+    let limiter = Arc::new(limiter.max_rate(Rate::per_second(16 * MIB)).build()?);
 
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let mut to =
@@ -42,7 +43,7 @@ async fn upload(mut file: File) -> Result<(), Box<dyn std::error::Error>> {
     });
 
     // Acts on the transfer that is under way.
-    tokio::spawn(async move {
+    let raising = tokio::spawn(async move {
         sleep(Duration::from_secs(1)).await;
         limiter.set_rate(Rate::per_second(16 * MIB))
     });
@@ -69,6 +70,7 @@ async fn upload(mut file: File) -> Result<(), Box<dyn std::error::Error>> {
     }
     bar.finish();
     sending.await??;
+    raising.await??;
     assert_eq!(received, LENGTH);
     println!("8 MiB in the first second, and 16 in the second: two seconds are right");
     Ok(())

@@ -7,6 +7,8 @@
 //! * The limiter's rate is in bytes per second, and its burst is the most that goes through at once:
 //!   some milliseconds' worth is a good choice, and 5 ms of it are forgiven to late timers anyway
 //!   ([`Builder::slack`](crate::Builder::slack)).
+//! * A limiter that is to be set to more than 10<sup>7</sup> bytes per second later is built for that:
+//!   [`Builder::max_rate`](crate::Builder::max_rate).
 //! * What is larger than the burst is split. In one go passes what is minted in a millisecond, so that
 //!   nobody holds up the others; at a low rate 4 KiB, unless even that takes longer than a tenth of a
 //!   second. Who wants less than that in one go gets less than the others.

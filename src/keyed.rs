@@ -3,6 +3,9 @@
 mod acquire;
 mod builder;
 mod hold;
+#[cfg(all(test, paceline_loom))]
+#[path = "../loom-tests/keyed.rs"]
+mod loom_tests;
 mod own;
 mod page;
 mod quota;
@@ -400,7 +403,7 @@ where
     /// Forgets all keys that are full. There is no need for it: keys are left out as others come. It
     /// goes through all of them, page by page, and nobody waits for it.
     pub fn retain_busy(&self) {
-        self.table.retain_busy();
+        self.table.retain_busy(When::Now);
     }
 
     /// Calls `then` with each key that is remembered and its free permits. Keys that come or go

@@ -89,6 +89,7 @@
 //! | `http` | no | the tower layer for HTTP, with keys, header fields and 429 |
 //! | `keyed` | no | `Keyed`: a limiter per key |
 //! | `quanta` | no | a clock that is read in less than half the time: [`Clock`] |
+//! | `redis` | no | limits that processes share, on a Redis or Valkey server: [`redis`](https://docs.rs/paceline/latest/paceline/redis/) |
 //! | `reqwest` | no | a client that paces itself for each host and honours `Retry-After` |
 //! | `serde` | no | `Serialize` and `Deserialize` for [`Rate`], as the text that it prints |
 //! | `tonic` | no | the tower layer for gRPC, with `ResourceExhausted` |
@@ -128,6 +129,8 @@ mod observe;
 mod queue;
 mod rate;
 mod rate_limit;
+#[cfg(feature = "redis")]
+pub mod redis;
 mod refill;
 #[cfg(feature = "reqwest")]
 pub mod reqwest;

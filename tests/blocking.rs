@@ -203,7 +203,7 @@ fn a_key_has_its_turns_too() {
         while keyed.tokens("alice") > -0.5 {
             thread::yield_now();
         }
-        keyed.set_rate(Rate::per_second(1_000_000)).unwrap();
+        keyed.set_rate(Rate::per_second(1000)).unwrap();
         assert!(waiter.join().unwrap().is_ok());
     });
     runtime().block_on(async {

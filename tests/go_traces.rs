@@ -3,14 +3,16 @@
 //! The traces are recorded results of Go, cut where the two are meant to differ;
 //! `tests/data/README.md` says how they are written, where they are cut, and why.
 
+#[path = "go_traces/trace.rs"]
+mod trace;
+
 use std::collections::HashMap;
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 
-use paceline::{Limiter, Rate, Reservation, ReserveError, TryAcquireError};
+use paceline::{Limiter, Reservation, ReserveError, TryAcquireError};
 use tokio::time::Instant;
-
-const TRACES: &str = include_str!("data/go-rate-traces.txt");
+use trace::{Answer, Call, Delay, Limit, Step, TRACES, Trace, parse};
 
 /// What must have been compared in the end: a trace that is lost, or cut short by mistake, would
 /// agree as well.
@@ -40,182 +42,6 @@ fn assert_agreement(bounds: Bounds) {
     }
     assert!(mismatches.is_empty(), "with {bounds:?} bounds:\n{}", mismatches.join("\n"));
     assert_eq!(tally, EXPECTED);
-}
-
-// ---- What a trace says -------------------------------------------------------------------------
-
-/// A sequence of operations on one limiter, up to where Go and we are meant to differ.
-struct Trace {
-    number: u32,
-    limit: Limit,
-    burst: u32,
-    /// Whether every limit in the whole sequence is one event in a whole number of nanoseconds.
-    exact: bool,
-    /// Whether the sequence is here to its end.
-    whole: bool,
-    steps: Vec<Step>,
-}
-
-/// One operation, and what it did in Go.
-struct Step {
-    /// Nanoseconds since the first operation.
-    at: u64,
-    call: Call,
-    answer: Answer,
-    /// The tokens right after it.
-    tokens: f64,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Call {
-    TryAcquire { n: u32 },
-    Reserve { id: u32, n: u32 },
-    Cancel { id: u32 },
-    DelayFrom { id: u32 },
-    SetRate(Limit),
-    SetBurst(u32),
-    Tokens,
-}
-
-impl Call {
-    /// Whether it asks for no tokens at all.
-    fn is_of_nothing(self) -> bool {
-        matches!(self, Self::TryAcquire { n: 0 } | Self::Reserve { n: 0, .. })
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
-    Granted,
-    Refused,
-    Delay(Delay),
-    /// Nothing but the tokens tell what it did.
-    Done,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Delay {
-    Nanos(u64),
-    Never,
-}
-
-/// Events per second as Go keeps them, and the nanoseconds of one if they are a whole number.
-#[derive(Clone, Copy, Debug)]
-struct Limit {
-    per_second: f64,
-    interval: Option<u64>,
-}
-
-impl Limit {
-    fn rate(self) -> Rate {
-        // Go's number is the nearest to the rate that is meant; where that one is known, it is
-        // used.
-        let rate = match self.interval {
-            Some(nanos) => Rate::new(1, Duration::from_nanos(nanos)),
-            None => Rate::from_per_second(self.per_second),
-        };
-        rate.unwrap_or_else(|error| panic!("{self:?}: {error}"))
-    }
-}
-
-impl Trace {
-    /// All limits that it sets, from the one that it starts with.
-    fn limits(&self) -> impl Iterator<Item = Limit> {
-        let later = self.steps.iter().filter_map(|step| match step.call {
-            Call::SetRate(limit) => Some(limit),
-            _ => None,
-        });
-        std::iter::once(self.limit).chain(later)
-    }
-
-    /// All bursts that it sets, from the one that it starts with.
-    fn bursts(&self) -> impl Iterator<Item = u32> {
-        let later = self.steps.iter().filter_map(|step| match step.call {
-            Call::SetBurst(burst) => Some(burst),
-            _ => None,
-        });
-        std::iter::once(self.burst).chain(later)
-    }
-}
-
-/// From text to traces: the format is described in `tests/data/README.md`.
-mod parse {
-    use super::{Answer, Call, Delay, Limit, Step, Trace};
-    use std::fmt::Debug;
-    use std::str::FromStr;
-
-    pub(super) fn traces(text: &str) -> Vec<Trace> {
-        let mut traces: Vec<Trace> = Vec::new();
-        for line in text.lines() {
-            let words: Vec<_> = line.split(' ').collect();
-            if let ["sequence", header @ ..] = &words[..] {
-                traces.push(header_of(header, line));
-            } else {
-                traces.last_mut().expect("a header comes first").steps.push(step(&words, line));
-            }
-        }
-        traces
-    }
-
-    fn header_of(words: &[&str], line: &str) -> Trace {
-        let &[seq, limit, interval, burst, exact, end] = words else {
-            panic!("not a header: {line}")
-        };
-        Trace {
-            number: number(seq),
-            limit: self::limit(limit, interval),
-            burst: number(burst),
-            exact: exact == "exact",
-            whole: end == "whole",
-            steps: Vec::new(),
-        }
-    }
-
-    fn step(words: &[&str], line: &str) -> Step {
-        let &[at, ref operation @ .., tokens] = words else { panic!("too short: {line}") };
-        let (call, answer) = match *operation {
-            ["allow", n, ok] => (Call::TryAcquire { n: number(n) }, permission(ok)),
-            ["reserve", id, n, answer] => {
-                let call = Call::Reserve { id: number(id), n: number(n) };
-                let refused = answer == "refused";
-                (call, if refused { Answer::Refused } else { Answer::Delay(delay(answer)) })
-            }
-            ["cancel", id] => (Call::Cancel { id: number(id) }, Answer::Done),
-            ["delay", id, answer] => {
-                (Call::DelayFrom { id: number(id) }, Answer::Delay(delay(answer)))
-            }
-            ["set_limit", per_second, interval] => {
-                (Call::SetRate(limit(per_second, interval)), Answer::Done)
-            }
-            ["set_burst", burst] => (Call::SetBurst(number(burst)), Answer::Done),
-            ["tokens"] => (Call::Tokens, Answer::Done),
-            _ => panic!("not an operation: {line}"),
-        };
-        Step { at: number(at), call, answer, tokens: number(tokens) }
-    }
-
-    fn limit(per_second: &str, interval: &str) -> Limit {
-        Limit {
-            per_second: number(per_second),
-            interval: (interval != "-").then(|| number(interval)),
-        }
-    }
-
-    fn permission(word: &str) -> Answer {
-        match word {
-            "yes" => Answer::Granted,
-            "no" => Answer::Refused,
-            _ => panic!("neither yes nor no: {word}"),
-        }
-    }
-
-    fn delay(word: &str) -> Delay {
-        if word == "never" { Delay::Never } else { Delay::Nanos(number(word)) }
-    }
-
-    fn number<T: FromStr<Err: Debug>>(word: &str) -> T {
-        word.parse().unwrap_or_else(|error| panic!("{word:?} is no number: {error:?}"))
-    }
 }
 
 // ---- What a limiter does -----------------------------------------------------------------------

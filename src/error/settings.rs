@@ -56,6 +56,8 @@ pub enum BuildError {
         /// How many there would be: up to 65 536.
         quotas: usize,
     },
+    /// Permits of a limit on a server can be leased by the server's time only.
+    LeaseNeedsServerTime,
     /// There can't be so many stripes, or of so many permits.
     StripesOutOfRange {
         /// How many stripes: 1 to 1024.
@@ -113,6 +115,9 @@ impl Display for BuildError {
             }
             Self::TooManyQuotas { quotas } => {
                 write!(f, "{quotas} quotas are more than the 65536 that there can be")
+            }
+            Self::LeaseNeedsServerTime => {
+                f.write_str("permits are leased by the server's time, and another was asked for")
             }
             Self::StripesOutOfRange { stripes, batch } => write!(
                 f,

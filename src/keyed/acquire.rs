@@ -12,6 +12,7 @@ use crate::time::nanos;
 use crate::turns::Turns;
 use pin_project_lite::pin_project;
 use std::borrow::{Borrow, Cow};
+use std::fmt;
 use std::hash::{BuildHasher, Hash};
 use std::ops::Deref;
 use std::pin::Pin;
@@ -250,5 +251,19 @@ where
         this.acquire.set(None);
         *this.hold = None;
         Poll::Ready(outcome)
+    }
+}
+
+impl<Q, S> fmt::Debug for KeyedAcquire<'_, Q, S>
+where
+    Q: ToOwned + fmt::Debug + ?Sized,
+    Q::Owned: Clone + Eq + Hash,
+    S: BuildHasher,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyedAcquire")
+            .field("key", &self.request.as_ref().map(|request| &*request.key))
+            .field("acquire", &self.acquire)
+            .finish_non_exhaustive()
     }
 }

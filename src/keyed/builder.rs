@@ -4,6 +4,7 @@ use super::quota::{Quota, Quotas};
 use super::table::{Classify, Table};
 use super::{Keyed, RandomState};
 use crate::error::BuildError;
+use std::fmt;
 use std::hash::{BuildHasher, Hash};
 
 /// Builds a [`Keyed`]: what [`Keyed::builder`] returns.
@@ -47,8 +48,8 @@ impl<K> KeyedBuilder<K> {
 impl<K, S> KeyedBuilder<K, S> {
     /// The most keys that are kept; no limit unless set. Zero counts as one.
     ///
-    /// It holds whatever comes, but for keys that somebody waits for or that have settings of their
-    /// own: those stay. Where one more comes, keys that are full go first, and then those that would
+    /// It holds whatever comes, but for keys that somebody waits for, that are booked ahead or have turns
+    /// that were given back, or that have settings of their own: those stay. Where one more comes, keys that are full go first, and then those that would
     /// be full the soonest of the page that is looked at (one in some hundreds of all keys). What such
     /// a key has used is not forgotten: it counts for the keys of its page with a hash alike (one in 64
     /// of them) that come later, so **no flood of keys mints a token for anybody**. It is the
@@ -120,5 +121,15 @@ impl<K, S> KeyedBuilder<K, S> {
         };
         let quotas = Quotas::new(first, others);
         Keyed::of(Table::new(pages, max_keys, hasher, quotas, classify))
+    }
+}
+
+impl<K, S> fmt::Debug for KeyedBuilder<K, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyedBuilder")
+            .field("quota", &self.first)
+            .field("others", &self.others)
+            .field("max_keys", &Some(self.max_keys).filter(|most| *most != usize::MAX))
+            .finish_non_exhaustive()
     }
 }

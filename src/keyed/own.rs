@@ -5,7 +5,7 @@
 //! was left, with the same clock and so the same positions; and when nobody uses it any more, the
 //! key's word goes on where the limiter was left.
 
-use super::quota::Quota;
+use super::quota::Quotas;
 use super::table::When;
 use crate::limiter::Limiter;
 use crate::line::Position;
@@ -25,6 +25,8 @@ use std::sync::Arc;
 /// while from one that was used in between.
 pub(super) struct Own {
     limiter: Arc<Limiter>,
+    /// The quota of its key.
+    quota: u16,
     uses: AtomicU64,
 }
 
@@ -55,12 +57,16 @@ fn entered(uses: u64) -> u64 {
 }
 
 impl Own {
-    pub(super) fn new(limiter: Limiter) -> Self {
-        Self { limiter: Arc::new(limiter), uses: AtomicU64::new(0) }
+    pub(super) fn new(limiter: Limiter, quota: u16) -> Self {
+        Self { limiter: Arc::new(limiter), quota, uses: AtomicU64::new(0) }
     }
 
     pub(super) fn limiter(&self) -> &Arc<Limiter> {
         &self.limiter
+    }
+
+    pub(super) fn quota(&self) -> u16 {
+        self.quota
     }
 
     /// Begins a use; false if it is retired.
@@ -112,39 +118,41 @@ impl Own {
     }
 
     /// Whether it could be retired.
-    pub(super) fn is_idle(&self, now: u64) -> bool {
+    pub(super) fn is_idle(&self, quotas: &Quotas, when: When) -> bool {
         // Relaxed: `retire` makes sure.
         let uses = self.uses.load(Ordering::Relaxed);
-        !is_used(uses) && self.idle(uses, now).is_some()
+        !is_used(uses) && self.idle(uses, quotas, when).is_some()
     }
 
-    /// How it is left if nobody has used it since `uses`.
-    fn idle(&self, uses: u64, now: u64) -> Option<Retired> {
+    /// How it is left if nobody has used it since `uses`; nothing if it must stay as it is.
+    fn idle(&self, uses: u64, quotas: &Quotas, when: When) -> Option<Retired> {
         let line = self.limiter.line();
+        if uses & RETIRED != 0 {
+            // Whoever retired it has seen to the rest, at whatever time that was.
+            let at = || Retired::At(line.spent());
+            return Some(if uses & APART == 0 { at() } else { Retired::Full });
+        }
+        let quota = quotas.get(self.quota);
+        let now = quota.at(when);
         let spent = line.spent_at_rest(now)?;
         if uses & APART == 0 {
             return Some(Retired::At(spent));
         }
-        (uses & RELEASED != 0 && line.is_full(now, spent)).then_some(Retired::Full)
+        // The key is as any other then: full or not by the settings of its quota.
+        let full = uses & RELEASED != 0 && line.is_full(now, spent) && quota.begins_full(now);
+        full.then_some(Retired::Full)
     }
 
-    /// Retires it, or finds it retired; nothing if it must stay as it is. A key of `quota` that comes is
-    /// full or not by the settings of that, so one that had its own is forgotten once both would be.
-    pub(super) fn retire(&self, quota: &Quota, when: When) -> Option<Retired> {
+    /// Retires it, or finds it retired; nothing if it must stay as it is.
+    pub(super) fn retire(&self, quotas: &Quotas, when: When) -> Option<Retired> {
         // Acquire: pairs with the Release in `leave`.
         let uses = self.uses.load(Ordering::Acquire);
         if is_used(uses) {
             return None;
         }
+        let retired = self.idle(uses, quotas, when)?;
         if uses & RETIRED != 0 {
-            // Whoever retired it has seen to the rest, at whatever time that was.
-            let at = || Retired::At(self.limiter.line().spent());
-            return Some(if uses & APART == 0 { at() } else { Retired::Full });
-        }
-        let now = quota.at(when);
-        let retired = self.idle(uses, now)?;
-        if retired == Retired::Full && !quota.begins_full(now) {
-            return None;
+            return Some(retired);
         }
         // It was idle from the load above to here, so what was read of the line is the last of it.
         // Relaxed: whoever finds it retired reads the line anew, behind its own Acquire.

@@ -103,11 +103,14 @@ impl<K> Page<K> {
         self.entries.len() + self.recent.load().get().map_or(0, |recent| recent.keys as usize)
     }
 
-    /// How many have limiters of their own, at least.
-    pub(super) fn owns(&self) -> usize {
-        let came =
-            self.recent.load().get().map_or(0, |recent| recent.length - recent.keys) as usize;
-        self.owns.len() + came
+    /// Calls `then` with each limiter of its own that a key has.
+    pub(super) fn for_each_own(&self, mut then: impl FnMut(&Own)) {
+        self.owns.iter().for_each(|(_, own)| then(own));
+        for item in items(&self.recent.load()) {
+            if let Item::Own(_, own) = item {
+                then(own);
+            }
+        }
     }
 
     /// Whether something may still come after `recent`.

@@ -75,7 +75,7 @@ impl<K: Clone + Eq + Hash> Page<K> {
             };
             // Who marked the word but found the page sealed will look again.
             if let Some(own) = self.own_of(word, key, index, &recent) {
-                match own.retire(quotas.get(quota), when) {
+                match own.retire(quotas, when) {
                     Some(Retired::At(spent)) => stays.spent = spent,
                     Some(Retired::Full) => continue,
                     None => stays.own = Some(own),

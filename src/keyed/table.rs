@@ -282,7 +282,7 @@ where
             let Some((quota, word, spent, marked)) = present.with(hash, key, |slot| {
                 let word = look_at(slot.word);
                 let marked = !word.is_marked() && mark_own(slot.word, word);
-                (self.quotas.get(slot.quota), word, slot.base.read(word), marked)
+                (slot.quota, word, slot.base.read(word), marked)
             }) else {
                 let quota = self.quota_of(key);
                 let start = present.least_spent(hash, quota);
@@ -290,8 +290,8 @@ where
                     start.max(self.line(quota).base(self.quotas.get(quota).at(when)).position());
                 match present.base(quota).write(start) {
                     Some(word) if self.insert(hash, key, quota, word.with_own(), &page, when) => {
-                        let template = self.quotas.get(quota).limiter();
-                        if let Some(own) = present.add_own(key.to_owned(), template, start) {
+                        let key = key.to_owned();
+                        if let Some(own) = present.add_own(key, &self.quotas, quota, start) {
                             return own;
                         }
                     }
@@ -301,7 +301,7 @@ where
                 continue;
             };
             if marked {
-                if let Some(own) = present.add_own(key.to_owned(), quota.limiter(), spent) {
+                if let Some(own) = present.add_own(key.to_owned(), &self.quotas, quota, spent) {
                     return own;
                 }
             } else if !word.is_marked() {
@@ -334,7 +334,7 @@ where
     /// Ends a use of a limiter that a key has of its own. If it was the last one, the key goes on by
     /// its word, if that can say all.
     pub(super) fn leave(&self, hash: u64, own: &Own, when: When) {
-        if own.leave() && own.is_idle(when.by(own.limiter())) {
+        if own.leave() && own.is_idle(&self.quotas, when) {
             let page = self.pages[self.place(hash)].load();
             if page.get().is_some() {
                 self.replace(hash, &page, when, 0);
@@ -356,16 +356,8 @@ where
 
     fn for_each_own(&self, mut then: impl FnMut(&Quota, &Own)) {
         for page in &self.pages {
-            let page = page.load();
-            let Some(page) = page.get() else { continue };
-            for (index, own) in &page.owns {
-                then(self.quotas.get(page.quota(*index as usize)), own);
-            }
-            for item in items(&page.recent.load()) {
-                if let Item::Own(key, own) = item {
-                    let slot = page.with(self.hash(key), key, |slot| slot.quota);
-                    then(self.quotas.get(slot.expect("the key came before")), own);
-                }
+            if let Some(page) = page.load().get() {
+                page.for_each_own(|own| then(self.quotas.get(own.quota()), own));
             }
         }
     }
@@ -422,10 +414,14 @@ where
         for place in (first..self.pages.len()).chain(0..first) {
             let page = self.pages[place].load();
             let Some(present) = page.get() else { continue };
-            let keys = present.len();
-            // Where all keys have limiters of their own none is let go, as a rule. Those of the first
-            // page are looked at all the same, so that in time all are.
-            if keys == 0 || place != first && present.owns() >= keys {
+            let (keys, mut held, mut is_idle) = (present.len(), 0, false);
+            present.for_each_own(|own| {
+                held += 1;
+                // Of the first page only, so that it is not dear where all keys are held.
+                is_idle |= place == first && own.is_idle(&self.quotas, when);
+            });
+            // A page is not replaced in vain: who finds no room is to add its key to this one.
+            if held >= keys && !is_idle {
                 continue;
             }
             // Several at once, so that a flood does not replace a page for each key.
@@ -461,11 +457,11 @@ where
     }
 
     /// Forgets all keys that are full.
-    pub(super) fn retain_busy(&self) {
+    pub(super) fn retain_busy(&self, when: When) {
         for (place, page) in self.pages.iter().enumerate() {
             let page = page.load();
             if page.get().is_some() {
-                self.replace_at(place, &page, When::Now, 0);
+                self.replace_at(place, &page, when, 0);
             }
         }
     }
@@ -525,11 +521,12 @@ where
 }
 
 impl<K: Clone> Page<K> {
-    /// Gives `key`, which is marked for it, a limiter like `template` that goes on from `spent`; unless
+    /// Gives `key`, which is marked for it, a limiter like that of `quota` that goes on from `spent`; unless
     /// the page has no room.
-    fn add_own(&self, key: K, template: &Limiter, spent: Position) -> Option<Arc<Own>> {
+    fn add_own(&self, key: K, quotas: &Quotas, quota: u16, spent: Position) -> Option<Arc<Own>> {
+        let template = quotas.get(quota).limiter();
         let version = template.line().version();
-        let own = Arc::new(Own::new(template.like(spent)));
+        let own = Arc::new(Own::new(template.like(spent), quota));
         let entered = own.enter();
         debug_assert!(entered, "it is new");
         loop {

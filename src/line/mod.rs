@@ -34,6 +34,9 @@ pub(crate) use scale::Bounds;
 #[cfg(feature = "keyed")]
 pub(crate) use words::{Base, Untaken, Word, freeze, look_at, mark_own};
 
+#[cfg(feature = "redis")]
+pub(crate) use scale::{Grid, fit};
+
 #[cfg(all(test, paceline_loom))]
 pub(crate) use {config::ConfigCell, ledger::Loss};
 
@@ -154,7 +157,7 @@ struct Plan {
 impl Line {
     /// A line with `initial` tokens minted and not spent.
     pub(crate) fn new(settings: Settings) -> Self {
-        Self::with_token(scale::fit(settings.rate, settings.bounds), settings)
+        Self::with_token(scale::fit(settings.rate, settings.bounds, scale::Grid::NANOS), settings)
     }
 
     fn with_token(token: Grains, settings: Settings) -> Self {

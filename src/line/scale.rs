@@ -2,6 +2,7 @@
 
 use super::position::Grains;
 use crate::rate::Rate;
+use crate::rate::ratio::reduced;
 
 /// The fastest and the largest that a limiter may be set to.
 #[derive(Clone, Copy, Debug)]
@@ -30,22 +31,48 @@ impl Bounds {
     }
 }
 
+/// How time and the line are divided.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grid {
+    /// How many ticks of the clock a second has.
+    pub(crate) ticks: u64,
+    /// How many grains ahead the line can be booked. A bucket holds a quarter of them at most.
+    pub(crate) room: u64,
+}
+
+impl Grid {
+    /// Nanoseconds and 64 bits.
+    pub(crate) const NANOS: Self = Self { ticks: 1_000_000_000, room: Grains::ROOM.0 };
+    /// Microseconds and the 53 bits of a double.
+    #[cfg(feature = "redis")]
+    pub(crate) const MICROS: Self = Self { ticks: 1_000_000, room: 1 << 52 };
+
+    /// The tokens and ticks of a rate in lowest terms: (1, 0) when unlimited, (0, 1) when zero.
+    pub(crate) fn reduced(self, rate: Rate) -> (u128, u128) {
+        let (tokens, nanos) = rate.reduced();
+        let nanos_of_tick = u128::from(Self::NANOS.ticks / self.ticks);
+        reduced(u128::from(tokens) * nanos_of_tick, u128::from(nanos))
+    }
+}
+
 /// The length of a token for a limiter that starts at `rate` and stays within `bounds`: as fine
-/// as the line has room for, and if possible such that `rate` mints whole grains each nanosecond.
-pub(crate) fn fit(rate: Rate, bounds: Bounds) -> Grains {
+/// as the line has room for, and if possible such that `rate` mints whole grains each tick.
+pub(crate) fn fit(rate: Rate, bounds: Bounds, grid: Grid) -> Grains {
     // The period of an unlimited rate is zero; any token suits it.
-    let period = rate.reduced().1.max(1);
-    let (finest, finer) = (limit(rate, bounds, 30), limit(rate, bounds, 1));
-    let whole = |limit| largest_usual(limit, period).or_else(|| largest_multiple(limit, period));
-    let token = whole(finest).or_else(|| whole(finer)).or_else(|| largest_usual(finest, 1));
+    let period = u64::try_from(grid.reduced(rate).1).expect("no more than in nanoseconds").max(1);
+    let limit = |years| limit(rate, bounds, years, grid);
+    let (finest, finer) = (limit(30), limit(1));
+    let usual = |limit, period| largest_usual(limit, period, grid);
+    let whole = |limit| usual(limit, period).or_else(|| largest_multiple(limit, period));
+    let token = whole(finest).or_else(|| whole(finer)).or_else(|| usual(finest, 1));
     Grains(token.unwrap_or(1))
 }
 
 /// The longest token that leaves room for all of `bounds`, and for the debt of so many years or
 /// of 2^26 tokens, whichever is less.
-fn limit(rate: Rate, bounds: Bounds, years: u64) -> u64 {
-    let Grains(room) = Grains::ROOM;
-    let for_burst = Grains::MOST_CAPACITY.0 / u64::from(bounds.burst.max(1));
+fn limit(rate: Rate, bounds: Bounds, years: u64, grid: Grid) -> u64 {
+    let room = grid.room;
+    let for_burst = room / 4 / u64::from(bounds.burst.max(1));
     let debt = tokens_in(rate, years * 365 * 86_400).clamp(1, 1 << 26);
     let for_a_lap_of_a_second = room / tokens_in(bounds.rate, 1).max(1);
     for_burst.min(room / debt).min(for_a_lap_of_a_second)
@@ -63,10 +90,10 @@ fn tokens_in(rate: Rate, seconds: u64) -> u64 {
     u64::try_from(minted).unwrap_or(u64::MAX)
 }
 
-/// Days, hours, minutes and seconds in nanoseconds, and 5, 2 and 1 of each smaller power of ten:
+/// Days, hours, minutes and seconds in ticks, and 5, 2 and 1 of each smaller power of ten:
 /// lengths at which the rates that people set later round nothing either.
-fn largest_usual(limit: u64, period: u64) -> Option<u64> {
-    let days_to_minutes = [86_400_000_000_000, 3_600_000_000_000, 60_000_000_000];
+fn largest_usual(limit: u64, period: u64, grid: Grid) -> Option<u64> {
+    let days_to_minutes = [86_400, 3_600, 60].map(|seconds| seconds * grid.ticks);
     let powers = (0..=9).rev().map(|exponent| 10_u64.pow(exponent));
     let decimals = powers.flat_map(|power| [5 * power, 2 * power, power]);
     days_to_minutes.into_iter().chain(decimals).find(|token| *token <= limit && token % period == 0)
@@ -82,7 +109,7 @@ mod tests {
     use std::time::Duration;
 
     fn token(rate: Rate, burst: u32) -> u64 {
-        fit(rate, Bounds::usual(rate, burst)).0
+        fit(rate, Bounds::usual(rate, burst), Grid::NANOS).0
     }
 
     #[test]
@@ -116,7 +143,7 @@ mod tests {
         for rate in rates {
             for burst in [1, 10_000, 10_000_000, u32::MAX] {
                 let bounds = Bounds::usual(rate, burst);
-                let token = u128::from(fit(rate, bounds).0);
+                let token = u128::from(fit(rate, bounds, Grid::NANOS).0);
                 let room = u128::from(Grains::ROOM.0);
                 assert!(4 * u128::from(bounds.burst) * token <= room);
                 assert!(u128::from(tokens_in(bounds.rate, 1)) * token <= room);
