@@ -55,6 +55,18 @@ impl Refused {
     pub(super) fn without_key(status: StatusCode) -> Self {
         Self { asks: Asks::default(), why: tower::Refused::NoKey, status: Some(status) }
     }
+
+    /// Why, as a single limiter would say it.
+    #[must_use]
+    pub fn why(&self) -> &tower::Refused {
+        &self.why
+    }
+
+    /// The names of the policies that refuse; none if it is for want of a key.
+    #[must_use]
+    pub fn policies(&self) -> Vec<&str> {
+        self.asks.refusing().into_iter().map(Policy::name).collect()
+    }
 }
 
 impl From<Refused> for tower::Refused {

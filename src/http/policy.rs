@@ -56,7 +56,7 @@ enum WithoutKey {
     Shared,
 }
 
-/// Some 10 MB of clients, or 100 MB of the longest keys.
+/// A few MB of clients, or 100 MB of the longest keys.
 const MAX_KEYS: usize = 100_000;
 
 impl Policy {
