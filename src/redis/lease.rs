@@ -226,9 +226,9 @@ impl Leased {
     /// In the background: whoever waits for it may go, and what comes is at hand all the same. It serves
     /// who `needs` so many, if the server has them.
     fn ask_for(self: &Arc<Self>, more: u32, needs: u32) -> oneshot::Receiver<Served> {
-        let (serves, served) = oneshot::channel();
+        let (sender, served) = oneshot::channel();
         let request =
-            Request { leased: Arc::clone(self), answer: None, needs, serves: Some(serves) };
+            Request { leased: Arc::clone(self), answer: None, needs, serves: Some(sender) };
         self.line.spawn(request.ask_for(more));
         served
     }
