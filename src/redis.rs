@@ -1,4 +1,105 @@
 //! Limits that processes share, on a Redis or Valkey server.
+//!
+//! The [token line](crate#the-token-line) of such a limit is on the server, in one key. The verbs are
+//! those of a [`Limiter`](crate::Limiter), and mean the same; each is a call, which can fail.
+//!
+//! ```no_run
+//! use paceline::Rate;
+//! use paceline::redis::RedisLimiter;
+//! use std::time::Duration;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = redis::Client::open("redis://127.0.0.1/?protocol=resp3")?;
+//! let connection = client.get_multiplexed_async_connection().await?;
+//!
+//! // Whoever uses this name shares 100 permits a second.
+//! let limiter = RedisLimiter::builder(connection, "mail", Rate::per_second(100))
+//!     .burst(20)
+//!     .build()
+//!     .await?;
+//!
+//! limiter.acquire().within(Duration::from_millis(500)).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Which mode
+//!
+//! | | a call | choose it |
+//! |---|---|---|
+//! | strict: what there is without more ado | a round trip each | unless you know better |
+//! | [leased](Builder::lease) | a round trip for a batch | where round trips are felt, by those who call or by the server |
+//! | [`KeyedRedisLimiter`] | a round trip each | for a limit for each user, address, tenant |
+//!
+//! And for when the server is away a [`Fallback`].
+//!
+//! # What holds
+//!
+//! * **The bound.** In every window `(t1, t2]` of whole microseconds by the server's clock, at most
+//!   `burst + rate * (t2 - t1)` permits have their turn, over all processes, exactly. The clocks of the
+//!   processes do not matter, unless they were [asked for](Builder::time).
+//! * **Nobody's turn comes too early.** It is reckoned from when the server's answer came, so it
+//!   is late by as long as the answer was under way.
+//! * **What is given back is used again**, as in one process: by [`Reservation::cancel`], by an
+//!   [`Acquire`] that is dropped, and by a call that is dropped or timed out while its command was on its
+//!   way. The latter is given back when the answer comes. This goes on in the background, on
+//!   the runtime that the limiter was built on.
+//! * **Each call ends** within the [timeout](Builder::timeout) that was set, whatever the client's own
+//!   attempts are; an `acquire` in that and its wait, twice if it must book again.
+//! * **One who wakes late** by more than 5 ms beyond the time at which its turn has overflowed gives it
+//!   back and books again. With a burst of 1 at 1000/s a single task that acquires in a loop gets
+//!   less than half of the rate for that; several tasks, a larger burst or a lease get all of it.
+//!
+//! # Exactness
+//!
+//! A script's numbers are doubles: whole numbers are exact up to 2<sup>53</sup>. Positions on the line
+//! are such numbers, in grains, from a beginning that moves along; a token is 60 000 000 grains for
+//! most limits, and is chosen as in one process. Times are whole microseconds.
+//!
+//! * The rate that a limit is built for rounds nowhere, if a period of it in lowest terms is a whole
+//!   number of microseconds and at most a minute (a day if it is slower than one a minute). So do the
+//!   usual rates that it is set to later. This is for what a limit can be set to unless more is said; larger
+//!   [bursts](Builder::max_burst) and [rates](Builder::max_rate) have smaller numbers of grains.
+//! * Any other rate makes turns late, never early, by up to a grain, or a microsecond if that is
+//!   more. One whose ratio does not fit is served slower, by two parts in a million at most.
+//! * At times that are given ([`TimeSource::from_fn`]) a limit answers as a
+//!   [`Limiter`](crate::Limiter) does whose nanosecond is its microsecond. Tests compare the two, on random
+//!   operations and on those recorded of Go's `time/rate`.
+//!
+//! # What can go wrong
+//!
+//! | | then |
+//! |---|---|
+//! | a process dies | what it had booked stays spent; what it had leased too |
+//! | an answer is lost | the call fails, and what it may have booked stays spent. It is never sent again by itself |
+//! | a cancel's answer is lost | it is sent again, up to three times, and applied once |
+//! | the server has forgotten the script | it is sent again, to that node of a cluster |
+//! | the server has forgotten its keys | each limit starts full. Settings come back with the next process that knows of them |
+//! | a replica that lags takes over, or an old state is restored | what was booked since is forgotten: those permits are used by who holds them and by who books them anew. If they are also cancelled, then once more: no other's cancel counts twice |
+//! | the server's clock steps back | no permits are minted until it is where it was |
+//! | a key holds something else | [`Failure::Server`] or [`Failure::Answer`] |
+//!
+//! With cluster connections, whose client repeats commands by itself, a booking may be made twice; then
+//! one of the two stays spent.
+//!
+//! # What it costs
+//!
+//! A request takes the server about 1.2 times as long as the shortest script that reads, asks for the time
+//! and writes. Requests of one process for one limit that come while others are under way go together, up
+//! to 64 in a call, so 64 tasks make more calls than the same connection runs empty scripts. A limit
+//! takes 80 bytes beside its name, and is gone when it is full. While turns that were given back are
+//! about, it takes 56 bytes more, 16 for each such hole, and a bit for each booking since, 4 KiB
+//! at most.
+//!
+//! What was set by [`RedisLimiter::set_rate`] or [`set_burst`](RedisLimiter::set_burst) is kept, also when
+//! the limit is full, and so is a limit that never refills.
+//!
+//! # Requirements
+//!
+//! Redis 5, Valkey, or what runs their scripts; a Tokio runtime with its timer. The client's own timeout of
+//! an answer (500 ms unless set) is how late an answer may come such that what it booked is given back:
+//! with none, that is as late as the connection lives.
 
 mod acquire;
 mod builder;

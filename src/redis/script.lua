@@ -1,4 +1,4 @@
--- One limit: a token line in one string. The arithmetic is explained in settings.rs, what the
+-- One limit: a token line in one string. What keeps its numbers exact is in settings.rs, what the
 -- identity of a booking is good for in script.rs.
 --
 -- KEYS[1]  the limit

@@ -1,4 +1,13 @@
 //! What a limit is set to, as the server keeps it.
+//!
+//! A script reckons in doubles, so all numbers and the products of two stay below 2^53:
+//!
+//! * a bucket holds up to 2^50 grains, and up to 2^52 are booked ahead of what has overflowed;
+//! * what is minted is at most 2^51 when it is written: then all positions are put back by a lap of 2^50.
+//!   It can grow, until it is read again, to that and the 2^52 ahead; once all of these are minted, the bucket
+//!   is full and the line starts anew, at zero;
+//! * what is minted in a time is `time / over * grains`, with the time split into whole multiples of
+//!   `over` and a rest below it: the product of rest and grains is below `over * grains`.
 
 use crate::line::{Bounds, Grid, fit};
 use crate::rate::Rate;
