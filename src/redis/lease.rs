@@ -33,12 +33,16 @@ use tokio::time::{Instant, sleep, timeout_at};
 ///
 /// # Sizing
 ///
-/// A lease holds what the process uses in a [`period`](Self::period), as it was used lately, and more is
-/// asked for in the background when half of that is left. So a busy process makes some two round trips in
-/// a period, however many permits it uses. One that uses fewer than four in a period asks for each.
+/// A lease holds what the process uses in a [`period`](Self::period), as it was used lately, and what its
+/// tasks wait for; and more is asked for in the background when half of that is left. So a busy
+/// process makes some two round trips in a period, however many permits it uses. One that uses fewer than
+/// four in a period asks for each.
 ///
-/// A longer period saves round trips; but what a process that dies had at hand is lost, and one that has
-/// leased ahead makes others wait for their turn longer.
+/// Of a full bucket permits overflow as fast as they are minted, those at hand too. So a process has as
+/// many more at hand as overflow in a period. Nobody lacks these: they would overflow on the server.
+///
+/// A longer period saves round trips; but what a process that dies had at hand is lost, and where more is
+/// wanted than there is, each waits for its turn for about as long as a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
     period: Duration,
