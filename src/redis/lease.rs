@@ -33,12 +33,16 @@ use tokio::time::{Instant, sleep, timeout_at};
 ///
 /// # Sizing
 ///
-/// A lease holds what the process uses in a [`period`](Self::period), as it was used lately, and more is
-/// asked for in the background when half of that is left. So a busy process makes some two round trips in
-/// a period, however many permits it uses. One that uses fewer than four in a period asks for each.
+/// A lease holds what the process uses in a [`period`](Self::period), as it was used lately, and what its
+/// tasks wait for; and more is asked for in the background when half of that is left. So a busy
+/// process makes some two round trips in a period, however many permits it uses. One that uses fewer than
+/// four in a period asks for each.
 ///
-/// A longer period saves round trips; but what a process that dies had at hand is lost, and one that has
-/// leased ahead makes others wait for their turn longer.
+/// Of a full bucket permits overflow as fast as they are minted, those at hand too. So a process has as
+/// many more at hand as overflow in a period. Nobody lacks these: they would overflow on the server.
+///
+/// A longer period saves round trips; but what a process that dies had at hand is lost, and where more is
+/// wanted than there is, each waits for its turn for about as long as a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
     period: Duration,
@@ -196,10 +200,10 @@ impl Leased {
 
     /// Takes permits that are at hand, and asks for more in the background where few are left.
     fn take(self: &Arc<Self>, permits: u32) -> Finding {
-        let version = self.line.settings().version;
+        let settings = self.line.settings();
         let now = self.time.now();
         let mut hand = self.hand();
-        let found = hand.take(permits, version, now);
+        let found = hand.take(permits, settings, now);
         let more = if found == Finding::Taken { hand.refill_early(now) } else { None };
         drop(hand);
         if let Some(more) = more {
@@ -226,9 +230,9 @@ impl Leased {
     /// In the background: whoever waits for it may go, and what comes is at hand all the same. It serves
     /// who `needs` so many, if the server has them.
     fn ask_for(self: &Arc<Self>, more: u32, needs: u32) -> oneshot::Receiver<Served> {
-        let (serves, served) = oneshot::channel();
+        let (sender, served) = oneshot::channel();
         let request =
-            Request { leased: Arc::clone(self), answer: None, needs, serves: Some(serves) };
+            Request { leased: Arc::clone(self), answer: None, needs, serves: Some(sender) };
         self.line.spawn(request.ask_for(more));
         served
     }

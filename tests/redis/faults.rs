@@ -7,7 +7,7 @@ use crate::support::workers::{self, Workers};
 use crate::support::{Cluster, Engine, PATIENCE, Server, eventually, network};
 use paceline::Rate;
 use paceline::redis::{
-    Error, Failure, Fallback, KeyedRedisLimiter, Lease, RedisLimiter, TimeSource,
+    Error, Failure, Fallback, KeyedRedisLimiter, Lease, RedisLimiter, TimeSource, connect,
 };
 use redis::aio::ConnectionLike;
 use std::num::NonZeroU32;
@@ -36,8 +36,8 @@ where
 /// One that asks the server each time, and one that leases.
 async fn both(server: &Server) -> [RedisLimiter; 2] {
     [
-        limiter(server.manager().await, None).await,
-        limiter(server.manager().await, Some(Lease::new())).await,
+        limiter(connect(server.client()).await.unwrap(), None).await,
+        limiter(connect(server.client()).await.unwrap(), Some(Lease::new())).await,
     ]
 }
 
@@ -286,7 +286,7 @@ async fn on_a_cluster_each_key_has_its_burst_and_no_more() {
 #[tokio::test]
 async fn without_a_server_a_fallback_serves_and_calls_end_in_time() {
     let Some(mut server) = Server::start(Engine::Redis).await else { return };
-    let connection = server.manager().await;
+    let connection = connect(server.client()).await.unwrap();
     let build = |fallback| {
         let builder = RedisLimiter::builder(connection.clone(), "test", SLOW).burst(100);
         builder.timeout(Duration::from_millis(50)).fallback(fallback).build()

@@ -1,9 +1,10 @@
 //! What a process has at hand and what it knows of the demand: all that happens at one instant. Pure.
 
 use super::seen::Seen;
-use super::sizing::{Sizing, Use};
+use super::sizing::{Demand, Sizing, is_low};
 use super::stock::{Batch, Finding, Stock};
 use crate::redis::reply::{Booking, Reply};
+use crate::redis::settings::Settings;
 
 /// What tells a booking from the others of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +29,10 @@ pub(crate) struct Hand {
     /// overflow meanwhile.
     size: u32,
     target: u32,
-    /// So many were in the bucket when the last were taken from it.
+    /// So many were in the bucket when the last were taken from it, and so long it was until the turn of
+    /// the last of them.
     stored: u32,
+    ahead: u64,
     /// So many were used since then.
     used: u32,
     since: u64,
@@ -60,6 +63,7 @@ impl Hand {
             size: 0,
             target: 0,
             stored: 0,
+            ahead: 0,
             used: 0,
             since: 0,
             waiting: 0,
@@ -68,11 +72,11 @@ impl Hand {
         }
     }
 
-    /// Takes `tokens` that may be used at `now`, if what is at hand goes by the settings of this
-    /// `version`.
-    pub(crate) fn take(&mut self, tokens: u32, version: u64, now: u64) -> Finding {
+    /// Takes `tokens` that may be used at `now`, if what is at hand does not go by older settings.
+    pub(crate) fn take(&mut self, tokens: u32, settings: Settings, now: u64) -> Finding {
         self.is_idle = false;
-        let stock = self.stock.as_mut().filter(|stock| stock.seen().version() >= version);
+        let stock =
+            self.stock.as_mut().filter(|stock| !stock.seen().clock.settings.is_before(settings));
         let found = stock.map_or(Finding::Short, |stock| stock.take(tokens, now));
         if found == Finding::Taken {
             self.used = self.used.saturating_add(tokens);
@@ -95,8 +99,7 @@ impl Hand {
 
     /// How many more to ask for before somebody must wait for them, if that is due.
     pub(crate) fn refill_early(&mut self, now: u64) -> Option<u32> {
-        let is_low = self.sizing.is_low(self.left(now), self.target);
-        if is_low { self.refill(1, now) } else { None }
+        if is_low(self.left(now), self.target) { self.refill(1, now) } else { None }
     }
 
     /// How many more to ask for, for one who needs `needs`; `None` if some are being asked for. To be
@@ -106,9 +109,10 @@ impl Hand {
             return None;
         }
         self.is_refilling = true;
-        let used = Use { tokens: self.used, time: now.saturating_sub(self.since) };
+        let Self { used, waiting, ahead, .. } = *self;
+        let demand = Demand { used, time: now.saturating_sub(self.since), waiting, ahead };
         (self.used, self.since) = (0, now);
-        self.size = self.sizing.next(self.size, used, needs);
+        self.size = self.sizing.next(self.size, demand, needs);
         let overflowing = self
             .stock
             .as_ref()
@@ -141,6 +145,7 @@ impl Hand {
         let grains: i64 = pieces.iter().map(|piece| piece.end - piece.start).sum();
         let tokens = u32::try_from(grains / seen.token()).unwrap_or(u32::MAX);
         self.stored = seen.stored(end).saturating_add(tokens);
+        self.ahead = seen.minted(end).saturating_sub(received);
         let mut batch = Batch { booking: Ticket { id, booked_at }, pieces, tokens };
         let aside = batch.split_minted(&seen, needs).map(|batch| Aside { seen, batch });
         stock.add(batch);

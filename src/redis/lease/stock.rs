@@ -133,7 +133,7 @@ impl<B: Clone> Stock<B> {
     /// Adds what was placed by an older view of the server.
     pub(crate) fn add_seen(&mut self, older: &Seen, mut batch: Batch<B>) {
         // What the server has forgotten, it hands out again.
-        if self.seen.clock.goes_on_as(older.clock) {
+        if self.seen.clock.goes_on_as(older.clock) && self.seen.token() == older.token() {
             let shift = self.seen.clock.shift(older.clock.epoch);
             for piece in &mut batch.pieces {
                 piece.start += shift;

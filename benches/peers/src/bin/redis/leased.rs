@@ -54,7 +54,7 @@ async fn run(connection: &MultiplexedConnection, rate: u64, time: Duration) -> [
     let elapsed = start.elapsed().as_secs_f64();
     let (_, after) = server::scripts(&mut connection).await;
     drop(limiter);
-    let () = server::ask(&mut connection, &["FLUSHALL"]).await;
+    let () = server::ask(&mut connection, &["FLUSHALL", "ASYNC"]).await;
     waits.sort_unstable();
     let micros = |part: usize| {
         let wait = waits[(waits.len() - 1) * part / 1_000];

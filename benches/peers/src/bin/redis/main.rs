@@ -3,12 +3,13 @@
 //!
 //! It starts servers of its own, on ports that are free. `--quick` only shows that everything runs;
 //! `--only WORD` keeps the figures whose name contains the word (`strict`, `script`, `memory`, `leased`,
-//! `total`); `--runs N` measures each figure in so many rounds and prints the median.
+//! `total`, `outage`); `--runs N` measures each figure in so many rounds and prints the median.
 
 mod floors;
 mod leased;
 mod load;
 mod memory;
+mod outage;
 mod server;
 mod strict;
 #[expect(dead_code, unused_imports, reason = "the tests do more to their servers")]
@@ -72,6 +73,9 @@ async fn run(engine: Engine, options: &Options) {
     }
     if options.wants("leased") {
         leased::measure(&server, plan).await;
+    }
+    if options.wants("outage") {
+        outage::measure(engine, plan).await;
     }
     if options.wants("total") {
         total::measure(&server, plan).await;

@@ -59,6 +59,6 @@ async fn of_many(connection: &mut MultiplexedConnection, limits: u64) -> u64 {
         futures::future::join_all(calls).await;
     }
     let after = server::used_memory(connection).await;
-    let () = server::ask(connection, &["FLUSHALL"]).await;
+    let () = server::ask(connection, &["FLUSHALL", "ASYNC"]).await;
     after - before
 }
