@@ -5,11 +5,12 @@ use crate::support::{Engine, Server};
 use paceline::redis::RedisLimiter;
 use paceline::{Limiter, Rate};
 
+const FAST: u64 = 10_000_000;
+
 /// A lap in less than two seconds, and never full: without them a double could not tell neighbours apart.
 #[tokio::test]
 async fn a_line_of_many_laps_answers_as_a_limiter_of_one_process() {
     let Some(server) = Server::start(Engine::Redis).await else { return };
-    const FAST: u64 = 10_000_000;
     let burst = 10_000_000;
     let remote =
         RedisLimiter::builder(server.patient_connection().await, "test", Rate::per_second(FAST));

@@ -101,7 +101,7 @@ async fn a_crowd_that_gives_up_leaves_its_turns_to_the_next() {
         processes.push(builder.build().await.unwrap());
     }
     let mut waiting = BTreeMap::new();
-    let mut served = [0; 6];
+    let mut by_second = [0; 6];
     for arrival in 0..2_400_u64 {
         let now = began + arrival * 2_500;
         // Those whose patience ends before.
@@ -116,7 +116,7 @@ async fn a_crowd_that_gives_up_leaves_its_turns_to_the_next() {
         let due = u64::try_from(turn.due().unwrap().as_micros()).unwrap();
         if due <= now + 100_000 {
             let second = usize::try_from((due - began) / 1_000_000).unwrap();
-            if let Some(served) = served.get_mut(second) {
+            if let Some(served) = by_second.get_mut(second) {
                 *served += 1;
             }
         } else {
@@ -124,6 +124,6 @@ async fn a_crowd_that_gives_up_leaves_its_turns_to_the_next() {
         }
     }
     // The last of the burst and the first second comes at the end of it.
-    assert_eq!(served[0], 109);
-    assert!(served[1..5].iter().all(|served| (99..=101).contains(served)), "{served:?}");
+    assert_eq!(by_second[0], 109);
+    assert!(by_second[1..5].iter().all(|of| (99..=101).contains(of)), "{by_second:?}");
 }
