@@ -18,9 +18,8 @@ mod stock;
 use self::hand::{Aside, Hand, Refilled};
 use self::sizing::Sizing;
 use self::stock::Finding;
-use super::acquire::ASKS_EVERY;
 use super::error::Failure;
-use super::remote::{FAR_AWAY, Line};
+use super::remote::{ASKS_EVERY, FAR_AWAY, Line};
 use super::reply::{Booking, Reply};
 use crate::time::{Timeline, nanos};
 use std::fmt;
@@ -33,12 +32,16 @@ use tokio::time::{Instant, sleep, timeout_at};
 ///
 /// # Sizing
 ///
-/// A lease holds what the process uses in a [`period`](Self::period), as it was used lately, and more is
-/// asked for in the background when half of that is left. So a busy process makes some two round trips in
-/// a period, however many permits it uses. One that uses fewer than four in a period asks for each.
+/// A lease holds what the process uses in a [`period`](Self::period), as it was used lately, and what its
+/// tasks wait for; and more is asked for in the background when half of that is left. So a busy
+/// process makes some two round trips in a period, however many permits it uses. One that uses fewer than
+/// four in a period asks for each.
 ///
-/// A longer period saves round trips; but what a process that dies had at hand is lost, and one that has
-/// leased ahead makes others wait for their turn longer.
+/// Of a full bucket permits overflow as fast as they are minted, those at hand too. So a process has as
+/// many more at hand as overflow in a period. Nobody lacks these: they would overflow on the server.
+///
+/// A longer period saves round trips; but what a process that dies had at hand is lost, and where more is
+/// wanted than there is, each waits for its turn for about as long as a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
     period: Duration,
@@ -188,8 +191,7 @@ impl Leased {
             // What comes meanwhile may have been minted earlier.
             let _ = timeout_at(turn.min(asks), refills.changed()).await;
             if asks <= Instant::now() {
-                // Where it fails, what was known before holds.
-                let _ = self.line.tokens().await;
+                self.line.refresh().await;
             }
         }
     }
@@ -226,9 +228,9 @@ impl Leased {
     /// In the background: whoever waits for it may go, and what comes is at hand all the same. It serves
     /// who `needs` so many, if the server has them.
     fn ask_for(self: &Arc<Self>, more: u32, needs: u32) -> oneshot::Receiver<Served> {
-        let (serves, served) = oneshot::channel();
+        let (sender, served) = oneshot::channel();
         let request =
-            Request { leased: Arc::clone(self), answer: None, needs, serves: Some(serves) };
+            Request { leased: Arc::clone(self), answer: None, needs, serves: Some(sender) };
         self.line.spawn(request.ask_for(more));
         served
     }

@@ -47,18 +47,18 @@ async fn many_permits_come_from_few_round_trips() {
 #[tokio::test]
 async fn exactly_the_burst_is_served_by_several_who_lease() {
     let Some(server) = Server::start(Engine::Redis).await else { return };
-    let mut served = 0;
+    let mut granted = 0;
     let one = limiter(&server, SLOW, 1_000, Some(Lease::new())).await;
     let other = limiter(&server, SLOW, 1_000, Some(Lease::new())).await;
     loop {
-        let before = served;
-        served += u32::from(one.try_acquire().await.is_ok());
-        served += u32::from(other.try_acquire().await.is_ok());
-        if served == before {
+        let before = granted;
+        granted += u32::from(one.try_acquire().await.is_ok());
+        granted += u32::from(other.try_acquire().await.is_ok());
+        if granted == before {
             break;
         }
     }
-    assert_eq!(served, 1_000);
+    assert_eq!(granted, 1_000);
 }
 
 #[tokio::test]
@@ -87,19 +87,19 @@ async fn those_who_wait_are_served_in_their_order_and_a_dropped_one_leaves_its_t
     let limiter = limiter(&server, Rate::per_second(50), 20, Some(Lease::new())).await;
     let strict = limiter_strict(&server).await;
     strict.try_acquire_many(20).await.unwrap();
-    let (served, mut order) = tokio::sync::mpsc::unbounded_channel();
+    let (granted, mut order) = tokio::sync::mpsc::unbounded_channel();
     let mut tasks = Vec::new();
     for number in 0..10 {
-        let (limiter, served) = (limiter.clone(), served.clone());
+        let (limiter, granted) = (limiter.clone(), granted.clone());
         tasks.push(tokio::spawn(async move {
             limiter.acquire().await.unwrap();
-            served.send(number).unwrap();
+            granted.send(number).unwrap();
         }));
         // They come one after the other.
         tokio::task::yield_now().await;
     }
     tasks[3].abort();
-    drop(served);
+    drop(granted);
     let mut numbers = Vec::new();
     while let Some(number) = timeout(PATIENCE, order.recv()).await.unwrap() {
         numbers.push(number);
@@ -226,8 +226,8 @@ async fn no_window_has_too_many_uses_of_several_who_lease() {
                         }
                         let permits = u32::try_from(task % 3 + 1).unwrap();
                         limiter.acquire_many(permits).await.unwrap();
-                        let used = clock.used(Instant::now(), Instant::now());
-                        uses.extend((0..permits).map(|_| used));
+                        let at = clock.used(Instant::now(), Instant::now());
+                        uses.extend((0..permits).map(|_| at));
                     }
                     uses
                 });
