@@ -18,9 +18,8 @@ mod stock;
 use self::hand::{Aside, Hand, Refilled};
 use self::sizing::Sizing;
 use self::stock::Finding;
-use super::acquire::ASKS_EVERY;
 use super::error::Failure;
-use super::remote::{FAR_AWAY, Line};
+use super::remote::{ASKS_EVERY, FAR_AWAY, Line};
 use super::reply::{Booking, Reply};
 use crate::time::{Timeline, nanos};
 use std::fmt;
@@ -192,8 +191,7 @@ impl Leased {
             // What comes meanwhile may have been minted earlier.
             let _ = timeout_at(turn.min(asks), refills.changed()).await;
             if asks <= Instant::now() {
-                // Where it fails, what was known before holds.
-                let _ = self.line.tokens().await;
+                self.line.refresh().await;
             }
         }
     }

@@ -132,3 +132,20 @@ fn a_limit_on_a_server_answers_as_a_limiter_of_one_process() {
         runtime.block_on(compare(connection.clone(), name, scene));
     });
 }
+
+#[tokio::test]
+async fn a_hole_that_overflows_in_the_microsecond_of_a_change_is_still_good() {
+    let Some(server) = Server::start(Engine::Redis).await else { return };
+    let (slow, fast) = ((1_000_000, 1_000_000), (7_000_000, 1_000_000));
+    let steps = [
+        Step::Reserve(4),
+        Step::Reserve(4),
+        Step::SetRate(1),
+        Step::Wait(1),
+        Step::SetRate(0),
+        Step::Refund(0),
+    ];
+    let (speeds, steps) = (vec![slow, fast], steps.to_vec());
+    let scene = Scene { speeds, fastest: 7_000_000, burst: 8, steps };
+    compare(server.patient_connection().await, "test".to_owned(), scene).await;
+}

@@ -1,5 +1,6 @@
 //! A limit on a server beside a limiter of one process: both are asked the same at the same times.
 
+use super::PATIENCE;
 use paceline::redis::{Builder, RedisLimiter, Reservation, TimeSource};
 use paceline::{Limiter, Rate, TryAcquireError};
 use std::cell::RefCell;
@@ -43,7 +44,7 @@ impl<'a> Pair<'a> {
         let clock = Arc::new(AtomicU64::new(BEGINNING));
         let told = Arc::clone(&clock);
         let time = TimeSource::from_fn(move || Duration::from_micros(told.load(Ordering::SeqCst)));
-        let remote = remote.timeout(Duration::from_secs(20)).time(time).build().await;
+        let remote = remote.timeout(PATIENCE).time(time).build().await;
         let remote = remote.expect("the server is up");
         let began = Instant::now();
         Self { remote, local, nanos, later, began, clock, booked: RefCell::default() }
