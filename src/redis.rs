@@ -89,7 +89,7 @@
 //! | [`Open`](Fallback::Open) | calls pass | none |
 //! | [`Local`](Fallback::Local) | a limiter of the process's own serves its share | that of the limit, and a second burst when the server is back; and if some processes are cut off while others are not, their shares beside it |
 //!
-//! The connection should come back by itself and soon, as that of [`connect`] does. Measured, 64 tasks
+//! The connection should come back by itself and soon, as that of [`connect()`] does. Measured, 64 tasks
 //! that acquire while the server is killed for two seconds: those that fail do so within 0.26 s, and half
 //! a second after its return all is as before.
 //!
