@@ -28,8 +28,8 @@ pub enum Fallback {
     /// use. When the server is back, and full, its burst may follow on what the shares had stored: at
     /// most a second burst.
     Local {
-        /// How many processes share the limit. Each has the rate divided by that, and of the burst the
-        /// whole permits of its part, but one at least. What a process had stored for itself before the
+        /// How many processes share the limit. Each has the rate that the limiter was built with divided
+        /// by that, and of its burst the whole permits of its part, but one at least. What a process had stored for itself before the
         /// server went, it does not use.
         processes: NonZeroU32,
     },

@@ -68,8 +68,8 @@ impl Lease {
         self
     }
 
-    /// How many permits a process has at hand at most; a quarter of the burst unless set. A request for
-    /// more is made on the server.
+    /// How many permits a process has at hand at most; unless set a quarter of the burst that there was
+    /// when the limiter was built. A request for more is made on the server.
     #[must_use]
     pub fn most(mut self, permits: u32) -> Self {
         self.most = Some(permits);
@@ -125,7 +125,7 @@ impl Leased {
     /// Takes permits that are there now.
     pub(super) async fn try_acquire(self: &Arc<Self>, permits: u32) -> Result<Told, Failure> {
         // Who waits has a turn, and what is at hand is for that.
-        if permits > self.sizing.most || self.hand().anybody_waits() {
+        if !self.has_room_for(permits) || self.hand().anybody_waits() {
             return Ok(Told::AskTheServer);
         }
         let mut found = self.take(permits);
@@ -150,7 +150,7 @@ impl Leased {
         permits: u32,
         until: Option<Instant>,
     ) -> Result<Told, Failure> {
-        if permits > self.sizing.most {
+        if !self.has_room_for(permits) {
             return Ok(Told::AskTheServer);
         }
         if !self.hand().anybody_waits() && self.take(permits) == Finding::Taken {
@@ -194,6 +194,11 @@ impl Leased {
                 self.line.refresh().await;
             }
         }
+    }
+
+    /// Whether so many permits are ever at hand. None are of what has no limit.
+    fn has_room_for(&self, permits: u32) -> bool {
+        (1..=self.sizing.most).contains(&permits) && !self.line.settings().is_unlimited()
     }
 
     /// Takes permits that are at hand, and asks for more in the background where few are left.
