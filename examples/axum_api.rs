@@ -41,7 +41,7 @@ fn api() -> Router {
 
 /// One limit that nobody reaches, to see what the layer costs.
 fn generous() -> Router {
-    let policy = Policy::new("client", Rate::per_second(1_000_000_000), 1_000_000_000);
+    let policy = Policy::new("client", Rate::per_second(1_000_000), 1_000_000);
     routes().layer(RateLimitLayer::http(policy.per(client())))
 }
 

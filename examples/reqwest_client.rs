@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let url = serve(Arc::clone(&asked)).await?;
 
     // Who is refused comes back as often as it takes.
-    let client = PacedClient::builder(reqwest::Client::new(), CLIENT).max_retries(10).build()?;
+    let client = PacedClient::builder(reqwest::Client::new(), CLIENT).max_retries(10).build();
     let began = Instant::now();
     let requests = (1..=REQUESTS).map(|number| {
         let (client, url) = (&client, &url);

@@ -20,7 +20,8 @@
 //! # }
 //! ```
 //!
-//! * A [`RateLimitLayer`] has three parts: a limit ([`Admit`]), how long a request may wait for it, and
+//! * A [`RateLimitLayer`] has three parts: a limit ([`Admit`]: a limiter, or with the feature `keyed`
+//!   one per key), how long a request may wait for it, and
 //!   what is answered if it is refused ([`Answer`]).
 //! * The limit is asked in `call`, when the request is there; `poll_ready` tells whether the inner
 //!   service is ready, and nothing else. So nobody takes a permit without a request, and clones of the
@@ -35,12 +36,16 @@
 
 mod admit;
 mod answer;
+#[cfg(feature = "keyed")]
+mod by_key;
 mod layer;
 mod refused;
 mod service;
 
 pub use admit::{Admission, Admit, Shared};
 pub use answer::{Answer, IntoError};
+#[cfg(feature = "keyed")]
+pub use by_key::ByKey;
 pub use layer::RateLimitLayer;
 pub use refused::Refused;
 pub use service::{RateLimitService, ResponseFuture};

@@ -357,6 +357,19 @@ async fn both_that_refuse_are_named_and_the_later_says_when() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_answer_of_ones_own_may_name_the_policies() {
+    let layer = RateLimitLayer::http(burst_and_daily()).answer(|refused: Refused| {
+        Ok(Response::new(format!("{:?} {:?}", refused.policies(), refused.why().retry_after())))
+    });
+    let service = layer.layer(hello());
+    let mut answers = Vec::new();
+    for _ in 0..3 {
+        answers.push(call(&service, get("/")).await.into_body());
+    }
+    assert_eq!(answers, ["Hello", "Hello", "[\"client\"] Some(1s)"]);
+}
+
 /// Two that both see the last permit of one policy, and have both taken of the other.
 #[test]
 fn threads_that_come_in_between_lose_nothing_of_either() {
@@ -409,6 +422,24 @@ async fn with_several_policies_one_that_is_dropped_gives_back_all_its_turns() {
             call(&service, get("/")).await;
             assert_eq!(began.elapsed(), SECOND * 3 / 10);
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_bound_it_waits_for_what_does_not_come_by_itself() {
+    for more in 0..2 {
+        let policy = || Policy::new("p", Rate::ZERO, 1);
+        let policies: Vec<_> = (0..=more).map(|_| policy()).collect();
+        let limiters: Vec<_> = policies.iter().map(|policy| policy.limiter().clone()).collect();
+        let service = RateLimitLayer::http(policies).wait().layer(hello());
+        call(&service, get("/")).await;
+        let mut waits = Box::pin(call(&service, get("/")));
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(waits.as_mut().poll(&mut cx).is_pending());
+        for limiter in limiters {
+            limiter.set_rate(Rate::per_second(1)).unwrap();
+        }
+        assert_eq!(waits.await.status(), StatusCode::OK);
     }
 }
 

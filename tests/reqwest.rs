@@ -78,7 +78,7 @@ async fn each_host_has_a_limit_of_its_own() {
     let (one, other) = (Script::default(), Script::default());
     let (first, second) = (one.serve().await, other.serve().await);
     let client = PacedClient::builder(reqwest::Client::new(), Rate::per_day(1)).burst(2);
-    let client = client.max_wait(SECOND).build().unwrap();
+    let client = client.max_wait(SECOND).build();
     for address in [first, second] {
         assert_eq!(get(&client, address).await.unwrap(), 200);
         assert_eq!(get(&client.clone(), address).await.unwrap(), 200);
@@ -160,7 +160,7 @@ async fn it_comes_back_so_many_times_and_then_hands_the_answer_on() {
     assert_eq!(get(&client(), address).await.unwrap(), 429);
     assert_eq!(script.asked(), 3);
     let stubborn = PacedClient::builder(reqwest::Client::new(), Rate::UNLIMITED).max_retries(0);
-    assert_eq!(get(&stubborn.build().unwrap(), address).await.unwrap(), 429);
+    assert_eq!(get(&stubborn.build(), address).await.unwrap(), 429);
     assert_eq!(script.asked(), 4);
 }
 
@@ -170,11 +170,11 @@ async fn who_asks_for_too_long_is_not_waited_for() {
     let address = script.serve().await;
     for max_pause in [Duration::ZERO, SECOND] {
         let client = PacedClient::builder(reqwest::Client::new(), Rate::UNLIMITED);
-        let client = client.max_pause(max_pause).build().unwrap();
+        let client = client.max_pause(max_pause).build();
         assert_eq!(get(&client, address).await.unwrap(), 429);
     }
     let patient = PacedClient::builder(reqwest::Client::new(), Rate::UNLIMITED);
-    let patient = patient.max_pause(Duration::MAX).max_wait(SECOND).build().unwrap();
+    let patient = patient.max_pause(Duration::MAX).max_wait(SECOND).build();
     let script = Script::new([too_many("18446744073709551615")]);
     let refused = get(&patient, script.serve().await).await.unwrap_err();
     assert!(matches!(refused, Error::Limited(AcquireError::WouldExceedDeadline { .. })));

@@ -214,6 +214,20 @@ async fn who_waits_hears_of_a_change() {
     assert_eq!(refusal.retry_after(), None);
 }
 
+/// Without a bound nobody is refused because his turn is not in sight.
+#[cfg(feature = "keyed")]
+#[tokio::test(start_paused = true)]
+async fn without_a_bound_it_waits_for_what_does_not_come_by_itself() {
+    let limiter = paceline::Keyed::new(Rate::ZERO, 1);
+    let layer = RateLimitLayer::keyed(limiter.clone(), |request: &u32| Some(*request));
+    let service = layer.wait().layer(echo());
+    service.clone().oneshot(1).await.unwrap();
+    let mut waits = Box::pin(service.oneshot(1));
+    assert!(poll(waits.as_mut()).is_pending());
+    limiter.set_rate(Rate::per_second(1)).unwrap();
+    assert_eq!(waits.await.unwrap(), 1);
+}
+
 // ---- What is answered --------------------------------------------------------------------------
 
 #[derive(Debug, PartialEq)]
@@ -259,6 +273,39 @@ async fn any_limiter_will_do() {
         }
         assert_eq!(began.elapsed(), SECOND * 2);
     }
+}
+
+// ---- By key ------------------------------------------------------------------------------------
+
+/// Odd requests are of one key and even ones of another, and 0 has none.
+#[cfg(feature = "keyed")]
+#[tokio::test(start_paused = true)]
+async fn each_key_has_a_limit_of_its_own_and_what_has_none_is_refused() {
+    let layer = || {
+        let limiter = paceline::Keyed::new(Rate::per_second(1), 1);
+        RateLimitLayer::keyed(limiter, |request: &u32| (*request > 0).then_some(request % 2))
+    };
+    let service = layer().layer(echo());
+    let mut outcomes = Vec::new();
+    for request in [1, 2, 3, 4] {
+        outcomes.push(service.clone().oneshot(request).await.is_ok());
+    }
+    assert_eq!(outcomes, [true, true, false, false]);
+    assert_eq!(refused(service.oneshot(0).await), Refused::NoKey);
+
+    let service = layer().wait_within(SECOND).layer(echo());
+    assert_eq!(refused(service.clone().oneshot(0).await), Refused::NoKey);
+    let began = Instant::now();
+    let calls = [1, 2, 3, 4].map(|request| service.clone().oneshot(request));
+    assert!(join_all(calls).await.iter().all(Result::is_ok));
+    assert_eq!(began.elapsed(), SECOND);
+    // The turn of one that is dropped goes to the next of its key.
+    let mut gives_up = Box::pin(service.clone().oneshot(1));
+    assert!(poll(gives_up.as_mut()).is_pending());
+    assert!(poll(pin!(service.clone().oneshot(1))).is_ready(), "there is no room for another");
+    drop(gives_up);
+    service.oneshot(1).await.unwrap();
+    assert_eq!(began.elapsed(), SECOND * 2);
 }
 
 // ---- Types -------------------------------------------------------------------------------------

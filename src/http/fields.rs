@@ -1,12 +1,10 @@
 //! The header fields that tell of limits.
 
-use super::Policy;
 use super::policies::{Ask, Asks};
 use crate::keyed::Standing;
 use crate::rate::Rate;
 use http::header::{Entry, HeaderName};
 use http::{HeaderMap, HeaderValue};
-use std::fmt::Write;
 use std::time::Duration;
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
@@ -18,56 +16,102 @@ const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 /// The largest whole number of a structured field (RFC 9651).
 const LARGEST: u64 = 999_999_999_999_999;
 
-/// Adds `RateLimit-Policy`. An answer that has it from another layer has both.
-pub(super) fn add_policies(headers: &mut HeaderMap, asks: &Asks) {
-    let items = limited(asks).map(|(ask, Standing { rate, burst, .. })| {
-        (ask.policy, [("q", Some(burst.into())), ("w", window(rate, burst))])
-    });
-    append(headers, RATE_LIMIT_POLICY, items);
+/// Which fields an answer has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fields {
+    /// `RateLimit-Policy` and `RateLimit`.
+    pub(super) draft: bool,
+    /// `X-RateLimit-Limit`, `-Remaining` and `-Reset`.
+    pub(super) x: bool,
 }
 
-/// Adds `RateLimit`. An answer that has it from another layer has both.
-pub(super) fn add_limits(headers: &mut HeaderMap, asks: &Asks) {
-    let items = limited(asks).map(|(ask, standing)| {
-        let remaining = remaining(standing);
-        (ask.policy, [("r", Some(remaining.into())), ("t", next(ask, remaining))])
-    });
-    append(headers, RATE_LIMIT, items);
+impl Fields {
+    /// Tells of the policies that a request is under, and what is left of those that `told` names.
+    pub(super) fn add<'a>(
+        self,
+        headers: &mut HeaderMap,
+        asks: &'a Asks,
+        told: impl Fn(Ask<'a>) -> bool,
+    ) {
+        if !self.draft && !self.x {
+            return;
+        }
+        let (mut policies, mut limits) = (List::default(), List::default());
+        let mut tightest: Option<Standing> = None;
+        for ask in asks.iter() {
+            let standing = ask.policy.limiter().standing(ask.key);
+            if standing.rate.is_unlimited() {
+                continue;
+            }
+            policies.item(|list| ask.policy.describe(standing.rate, standing.burst, list));
+            if told(ask) {
+                limits.item(|list| {
+                    list.extend(ask.policy.quoted_name().as_bytes());
+                    parameter(list, b";r=", standing.left.into());
+                    if let Some(next) = standing.next {
+                        parameter(list, b";t=", seconds(next));
+                    }
+                });
+                tightest = tightest.filter(|other| other.left <= standing.left).or(Some(standing));
+            }
+        }
+        if self.draft {
+            policies.append(headers, RATE_LIMIT_POLICY);
+            limits.append(headers, RATE_LIMIT);
+        }
+        if let Some(tightest) = tightest.filter(|_| self.x) {
+            add_x(headers, tightest);
+        }
+    }
 }
 
-/// Sets the `X-RateLimit-*` fields by the policy of which the least is left, where another layer has not
-/// done so.
-pub(super) fn add_x(headers: &mut HeaderMap, asks: &Asks) {
-    let tightest = limited(asks).min_by_key(|(_, standing)| remaining(*standing));
-    let Some((ask, standing)) = tightest else { return };
+/// Sets the `X-RateLimit-*` fields, where another layer has not done so.
+fn add_x(headers: &mut HeaderMap, tightest: Standing) {
     let mut set = |name, value: u64| {
         if let Entry::Vacant(field) = headers.entry(name) {
             field.insert(value.into());
         }
     };
-    let remaining = remaining(standing);
-    set(X_LIMIT, standing.burst.into());
-    set(X_REMAINING, remaining.into());
-    set(X_RESET, next(ask, remaining).unwrap_or(0));
+    set(X_LIMIT, tightest.burst.into());
+    set(X_REMAINING, tightest.left.into());
+    set(X_RESET, tightest.next.map_or(0, seconds));
 }
 
-/// Without those that have no limit.
-fn limited(asks: &Asks) -> impl Iterator<Item = (Ask<'_>, Standing)> {
-    let all = asks.iter().map(|ask| (ask, ask.policy.limiter().standing(ask.key)));
-    all.filter(|(_, standing)| !standing.rate.is_unlimited())
+/// A list of names with parameters (RFC 9651).
+#[derive(Default)]
+struct List(Vec<u8>);
+
+impl List {
+    fn item(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.0.is_empty() {
+            self.0.reserve(64);
+        } else {
+            self.0.extend(b", ");
+        }
+        write(&mut self.0);
+    }
+
+    /// Appends it, if there is anything in it. An answer that has the field from another layer has both.
+    fn append(self, headers: &mut HeaderMap, field: HeaderName) {
+        match HeaderValue::from_bytes(&self.0) {
+            Ok(value) if !value.is_empty() => drop(headers.append(field, value)),
+            _ => {}
+        }
+    }
 }
 
-/// Whole permits; none while there is debt.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-fn remaining(standing: Standing) -> u32 {
-    standing.tokens as u32
+fn parameter(list: &mut Vec<u8>, name: &[u8], value: u64) {
+    list.extend(name);
+    list.extend(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// In how many seconds there is one permit more than so many. `None` if there never is.
-fn next(ask: Ask<'_>, remaining: u32) -> Option<u64> {
-    let more = remaining.saturating_add(1);
-    let wait = ask.policy.limiter().peek_many(ask.key, more).err()?.retry_after()?;
-    Some(seconds(wait))
+/// A policy as `RateLimit-Policy` tells of it.
+pub(super) fn describe(quoted_name: &str, rate: Rate, burst: u32, list: &mut Vec<u8>) {
+    list.extend(quoted_name.as_bytes());
+    parameter(list, b";q=", burst.into());
+    if let Some(window) = window(rate, burst) {
+        parameter(list, b";w=", window);
+    }
 }
 
 /// In how many seconds `burst` permits are minted. `None` if they never are.
@@ -84,30 +128,6 @@ fn window(rate: Rate, burst: u32) -> Option<u64> {
 pub(super) fn seconds(wait: Duration) -> u64 {
     let begun = u64::from(wait.subsec_nanos() > 0);
     wait.as_secs().saturating_add(begun).clamp(1, LARGEST)
-}
-
-/// Appends a list of names with parameters, if there is anything in it.
-fn append<'a>(
-    headers: &mut HeaderMap,
-    field: HeaderName,
-    items: impl Iterator<Item = (&'a Policy, [(&'static str, Option<u64>); 2])>,
-) {
-    let mut list = String::with_capacity(64);
-    for (policy, parameters) in items {
-        if !list.is_empty() {
-            list.push_str(", ");
-        }
-        list.push_str(policy.quoted_name());
-        for (name, value) in parameters {
-            if let Some(value) = value {
-                let _ = write!(list, ";{name}={value}");
-            }
-        }
-    }
-    match HeaderValue::try_from(list) {
-        Ok(value) if !value.is_empty() => drop(headers.append(field, value)),
-        _ => {}
-    }
 }
 
 #[cfg(all(test, not(paceline_loom)))]

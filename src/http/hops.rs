@@ -76,6 +76,7 @@ mod tests {
         values.map(|value| (name.clone(), value)).collect()
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "as a hop is")]
     fn ip(text: &str) -> Option<IpAddr> {
         Some(text.parse().unwrap())
     }

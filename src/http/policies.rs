@@ -55,6 +55,18 @@ impl Refused {
     pub(super) fn without_key(status: StatusCode) -> Self {
         Self { asks: Asks::default(), why: tower::Refused::NoKey, status: Some(status) }
     }
+
+    /// Why, as a single limiter would say it.
+    #[must_use]
+    pub fn why(&self) -> &tower::Refused {
+        &self.why
+    }
+
+    /// The names of the policies that refuse; none if it is for want of a key.
+    #[must_use]
+    pub fn policies(&self) -> Vec<&str> {
+        self.asks.refusing().into_iter().map(Policy::name).collect()
+    }
 }
 
 impl From<Refused> for tower::Refused {
@@ -102,12 +114,11 @@ impl Asks {
         })
     }
 
-    /// Those that would be refused now; all of them, if that has changed meanwhile.
-    pub(super) fn refusing(&self) -> Self {
-        let mut refusing = self.clone();
-        let mut refused = self.iter().map(|ask| ask.refusal().is_some());
-        refusing.asks.retain(|_| refused.next().is_some_and(|refused| refused));
-        if refusing.asks.is_empty() { self.clone() } else { refusing }
+    /// The policies that would refuse now; all of them, if that has changed meanwhile.
+    pub(super) fn refusing(&self) -> Vec<&Policy> {
+        let refusing = self.iter().filter(|ask| ask.refusal().is_some());
+        let refusing: Vec<_> = refusing.map(|ask| ask.policy).collect();
+        if refusing.is_empty() { self.iter().map(|ask| ask.policy).collect() } else { refusing }
     }
 }
 

@@ -1,6 +1,6 @@
 //! One limit, and which requests are under it.
 
-use super::{Head, Key, KeyOf, Refused};
+use super::{Head, Key, KeyOf, Refused, fields};
 use crate::keyed::{Keyed, Quota};
 use crate::rate::Rate;
 use http::{Method, StatusCode};
@@ -38,6 +38,8 @@ use std::fmt;
 pub struct Policy {
     name: Box<str>,
     quoted_name: Box<str>,
+    /// As clients are told of it, while its settings are these.
+    description: (Rate, u32, Box<[u8]>),
     limiter: Keyed<Key>,
     keys: Vec<Box<dyn KeyOf>>,
     without_key: WithoutKey,
@@ -54,7 +56,7 @@ enum WithoutKey {
     Shared,
 }
 
-/// Some 10 MB of clients, or 100 MB of the longest keys.
+/// A few MB of clients, or 100 MB of the longest keys.
 pub(super) const MAX_KEYS: usize = 100_000;
 
 impl Policy {
@@ -84,9 +86,14 @@ impl Policy {
     pub fn by(name: &str, limiter: Keyed<Key>) -> Self {
         let printable = name.bytes().all(|byte| matches!(byte, b' '..=b'~'));
         assert!(printable, "the name {name:?} of a policy has not only printable ASCII in it");
+        let quoted_name = quoted(name);
+        let (rate, burst) = (limiter.rate(), limiter.burst());
+        let mut description = Vec::new();
+        fields::describe(&quoted_name, rate, burst, &mut description);
         Self {
             name: name.into(),
-            quoted_name: quoted(name).into(),
+            quoted_name: quoted_name.into(),
+            description: (rate, burst, description.into()),
             limiter,
             keys: Vec::new(),
             without_key: WithoutKey::Refused(StatusCode::BAD_REQUEST),
@@ -158,6 +165,16 @@ impl Policy {
 
     pub(super) fn quoted_name(&self) -> &str {
         &self.quoted_name
+    }
+
+    /// Writes how clients are told of it.
+    pub(super) fn describe(&self, rate: Rate, burst: u32, list: &mut Vec<u8>) {
+        let (usual_rate, usual_burst, description) = &self.description;
+        if (rate, burst) == (*usual_rate, *usual_burst) {
+            list.extend(description);
+        } else {
+            fields::describe(&self.quoted_name, rate, burst, list);
+        }
     }
 
     /// The limiter.

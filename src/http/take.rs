@@ -30,9 +30,11 @@ pub(super) fn now(asks: &Asks) -> Result<(), TryAcquireError> {
 /// Waits until all can be had, within so long if that is said.
 pub(super) async fn in_turn(asks: &Asks, within: Option<Duration>) -> Result<(), AcquireError> {
     if let [ask] = asks.iter().collect::<Vec<_>>()[..] {
-        let acquire = ask.policy.limiter().acquire_many(ask.key, ask.permits);
-        let within = within.unwrap_or(Duration::MAX);
-        return acquire.within(within).await.map(drop);
+        let mut acquire = ask.policy.limiter().acquire_many(ask.key, ask.permits);
+        if let Some(within) = within {
+            acquire = acquire.within(within);
+        }
+        return acquire.await.map(drop);
     }
     let shares = asks.iter().map(|ask| ask.policy.limiter().share(ask.key, ask.permits));
     let all = All::new(shares.collect::<Vec<_>>());

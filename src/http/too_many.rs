@@ -1,10 +1,11 @@
 //! What a client is told.
 
-use super::fields::{add_limits, add_policies, add_x, seconds};
-use super::policies::{Asks, Refused, Taken};
+use super::fields::{Fields, seconds};
+use super::policies::{Ask, Refused, Taken};
 use crate::tower;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderValue, Response, StatusCode};
+use std::ptr;
 
 /// What clients are told of limits.
 ///
@@ -31,8 +32,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 /// [draft-ietf-httpapi-ratelimit-headers-10]: https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/10/
 #[derive(Clone, Debug)]
 pub struct TooManyRequests {
-    draft: bool,
-    x: bool,
+    fields: Fields,
     problem: bool,
 }
 
@@ -46,20 +46,20 @@ impl TooManyRequests {
     /// With `RateLimit-Policy` and `RateLimit`, and a line of text for a body.
     #[must_use]
     pub fn new() -> Self {
-        Self { draft: true, x: false, problem: false }
+        Self { fields: Fields { draft: true, x: false }, problem: false }
     }
 
     /// Without `RateLimit-Policy` and `RateLimit`.
     #[must_use]
     pub fn without_draft_fields(self) -> Self {
-        Self { draft: false, ..self }
+        Self { fields: Fields { draft: false, ..self.fields }, ..self }
     }
 
     /// With `X-RateLimit-Limit`, `-Remaining` and `-Reset`: the burst, how many are left, and in how
     /// many seconds there is one more (0 if none is missing), of the policy of which the least is left.
     #[must_use]
     pub fn x_ratelimit(self) -> Self {
-        Self { x: true, ..self }
+        Self { fields: Fields { x: true, ..self.fields }, ..self }
     }
 
     /// The body of a 429 is a problem (RFC 9457) of the draft's type `quota-exceeded`, which names the
@@ -67,17 +67,6 @@ impl TooManyRequests {
     #[must_use]
     pub fn problem_details(self) -> Self {
         Self { problem: true, ..self }
-    }
-
-    /// Tells what these are under, and what is left of those.
-    fn tell(&self, headers: &mut HeaderMap, of: &Asks, left_of: &Asks) {
-        if self.draft {
-            add_policies(headers, of);
-            add_limits(headers, left_of);
-        }
-        if self.x {
-            add_x(headers, left_of);
-        }
     }
 
     fn refusal<B: From<String>>(
@@ -126,14 +115,15 @@ impl<B: From<String>, E> tower::Answer<Taken, Refused, Response<B>, E> for TooMa
     fn refused(&self, refusal: Refused) -> Result<Response<B>, E> {
         let Refused { asks, why, status: given } = refusal;
         let refusing = asks.refusing();
-        let violated: Vec<_> = refusing.iter().map(|ask| ask.policy.quoted_name()).collect();
+        let violated: Vec<_> = refusing.iter().map(|policy| policy.quoted_name()).collect();
         let mut response = self.refusal(given.unwrap_or_else(|| status(&why)), &why, &violated);
-        self.tell(response.headers_mut(), &asks, &refusing);
+        let told = |ask: Ask<'_>| refusing.iter().any(|policy| ptr::eq(*policy, ask.policy));
+        self.fields.add(response.headers_mut(), &asks, told);
         Ok(response)
     }
 
     fn admitted(&self, Taken(asks): Taken, response: &mut Response<B>) {
-        self.tell(response.headers_mut(), &asks, &asks);
+        self.fields.add(response.headers_mut(), &asks, |_| true);
     }
 }
 

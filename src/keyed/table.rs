@@ -210,26 +210,27 @@ where
         )
     }
 
-    /// The settings of `key`, and its free permits.
+    /// How `key` stands.
     #[cfg(feature = "http")]
-    pub(super) fn standing<Q>(&self, key: &Q, when: When) -> Standing
+    pub(super) fn standing<Q>(&self, key: &Q) -> Standing
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let of = |limiter: &Limiter, tokens| Standing {
-            rate: limiter.rate(),
-            burst: limiter.burst(),
-            tokens,
-        };
         self.look(
             key,
-            when,
+            When::Now,
             |quota, spent| {
-                let limiter = quota.limiter();
-                of(limiter, limiter.line().tokens_beyond(quota.at(when), spent))
+                let (line, now) = (quota.limiter().line(), quota.at(When::Now));
+                Standing::of(quota.limiter(), line.tokens_beyond(now, spent), |n| {
+                    let peek = line.peek_beyond(now, n, spent);
+                    peek.map(drop).map_err(|why| TryAcquireError::of(n, why))
+                })
             },
-            |quota, own| of(own, own.line().tokens(quota.at(when))),
+            |quota, own| {
+                let now = quota.at(When::Now);
+                Standing::of(own, own.line().tokens(now), |n| own.peek_at(n, now))
+            },
         )
     }
 

@@ -11,15 +11,33 @@ use crate::turns::Turns;
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// How a key stands.
+/// How a key stands, all at one time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Standing {
     pub(crate) rate: Rate,
     pub(crate) burst: u32,
-    pub(crate) tokens: f64,
+    /// Whole permits; none while there is debt.
+    pub(crate) left: u32,
+    /// How long until there is one more; `None` if that is never.
+    pub(crate) next: Option<Duration>,
+}
+
+impl Standing {
+    /// By what is free of a limiter, and when so many can be had.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+    pub(super) fn of(
+        limiter: &Limiter,
+        tokens: f64,
+        peek: impl FnOnce(u32) -> Result<(), TryAcquireError>,
+    ) -> Self {
+        let left = tokens as u32;
+        let next = peek(left.saturating_add(1)).err().and_then(|refusal| refusal.retry_after());
+        Self { rate: limiter.rate(), burst: limiter.burst(), left, next }
+    }
 }
 
 /// So many permits of a key, as a member of an [`All`](crate::All): the number that is asked of that
@@ -39,7 +57,7 @@ where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        self.table.standing(key, When::Now)
+        self.table.standing(key)
     }
 
     pub(crate) fn share<Q>(&self, key: &Q, permits: u32) -> Share<K, S>

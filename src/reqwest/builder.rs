@@ -3,7 +3,6 @@
 use super::PacedClient;
 use super::client::Settings;
 use super::hosts::Hosts;
-use crate::error::BuildError;
 use crate::rate::Rate;
 use std::time::Duration;
 
@@ -58,12 +57,9 @@ impl PacedClientBuilder {
     }
 
     /// Builds it.
-    ///
-    /// # Errors
-    ///
-    /// None with these settings; it is for those to come.
-    pub fn build(self) -> Result<PacedClient, BuildError> {
-        let hosts = Hosts::new(self.rate, self.burst, self.max_wait, self.max_hosts)?;
-        Ok(PacedClient::build(self.client, hosts, self.settings))
+    #[must_use]
+    pub fn build(self) -> PacedClient {
+        let hosts = Hosts::new(self.rate, self.burst, self.max_wait, self.max_hosts);
+        PacedClient::build(self.client, hosts, self.settings)
     }
 }

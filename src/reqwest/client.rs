@@ -36,14 +36,9 @@ impl PacedClient {
     /// Sends at `rate` to each host, and keeps up to `burst` permits for it.
     ///
     /// [`Rate::UNLIMITED`] is for hosts that nothing is known of: then it waits only when asked to.
-    ///
-    /// # Panics
-    ///
-    /// Never.
     #[must_use]
     pub fn new(client: reqwest::Client, rate: Rate, burst: u32) -> Self {
-        let built = Self::builder(client, rate).burst(burst).build();
-        built.expect("nothing in it is out of range")
+        Self::builder(client, rate).burst(burst).build()
     }
 
     /// A client of which more is said.

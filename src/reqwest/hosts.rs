@@ -1,6 +1,5 @@
 //! A limiter for each host, of which there are so many at most.
 
-use crate::error::BuildError;
 use crate::limiter::Limiter;
 use crate::rate::Rate;
 use reqwest::Url;
@@ -25,15 +24,10 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    pub(super) fn new(
-        rate: Rate,
-        burst: u32,
-        max_wait: Duration,
-        room: usize,
-    ) -> Result<Self, BuildError> {
+    pub(super) fn new(rate: Rate, burst: u32, max_wait: Duration, room: usize) -> Self {
         let (rate, burst) = if rate.is_unlimited() { UNLIMITED } else { (rate, burst) };
-        let rest = limiter(rate, burst, max_wait)?;
-        Ok(Self { rate, burst, max_wait, room, limiters: Mutex::default(), rest })
+        let rest = limiter(rate, burst, max_wait);
+        Self { rate, burst, max_wait, room, limiters: Mutex::default(), rest }
     }
 
     /// The limiter of the host of `url`; `None` if it has none.
@@ -52,7 +46,7 @@ impl Hosts {
         if limiters.len() >= self.room {
             return Some(Arc::clone(&self.rest));
         }
-        let limiter = limiter(self.rate, self.burst, self.max_wait).ok()?;
+        let limiter = limiter(self.rate, self.burst, self.max_wait);
         limiters.insert(host, Arc::clone(&limiter));
         Some(limiter)
     }
@@ -62,8 +56,10 @@ impl Hosts {
     }
 }
 
-fn limiter(rate: Rate, burst: u32, max_wait: Duration) -> Result<Arc<Limiter>, BuildError> {
-    Ok(Arc::new(Limiter::builder(rate).burst(burst).max_wait(max_wait).build()?))
+fn limiter(rate: Rate, burst: u32, max_wait: Duration) -> Arc<Limiter> {
+    let built = Limiter::builder(rate).burst(burst).max_wait(max_wait).build();
+    // Nothing of that can be refused.
+    Arc::new(built.unwrap_or_else(|_| Limiter::new(rate, burst)))
 }
 
 /// Lets nothing through until then. What is stored could still be used while it is paused, so that is
@@ -88,7 +84,7 @@ mod tests {
     use super::*;
 
     fn hosts(room: usize) -> Hosts {
-        Hosts::new(Rate::per_second(1), 2, Duration::MAX, room).unwrap()
+        Hosts::new(Rate::per_second(1), 2, Duration::MAX, room)
     }
 
     fn of(hosts: &Hosts, url: &str) -> Arc<Limiter> {
@@ -125,7 +121,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_paused_one_lets_nothing_through_also_of_what_it_had_stored() {
         for rate in [Rate::per_second(1), Rate::UNLIMITED] {
-            let hosts = Hosts::new(rate, 2, Duration::MAX, 3).unwrap();
+            let hosts = Hosts::new(rate, 2, Duration::MAX, 3);
             let limiter = of(&hosts, "http://one.example");
             let until = Instant::now() + Duration::from_secs(10);
             pause(&limiter, until);

@@ -45,6 +45,7 @@ mod tests {
         retry_after(StatusCode::TOO_MANY_REQUESTS, &headers, NOW)
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "as what is asked for is")]
     fn seconds(seconds: u64) -> Option<Duration> {
         Some(Duration::from_secs(seconds))
     }
@@ -58,10 +59,10 @@ mod tests {
 
     #[test]
     fn or_a_date_by_the_servers_clock() {
-        let until = (RETRY_AFTER, &b"Sun, 06 Nov 1994 08:49:47 GMT"[..]);
-        assert_eq!(asked(&[until.clone()]), seconds(10));
+        let until = || (RETRY_AFTER, &b"Sun, 06 Nov 1994 08:49:47 GMT"[..]);
+        assert_eq!(asked(&[until()]), seconds(10));
         let date = (DATE, &b"Sun, 06 Nov 1994 08:49:17 GMT"[..]);
-        assert_eq!(asked(&[until, date]), seconds(30));
+        assert_eq!(asked(&[until(), date]), seconds(30));
         assert_eq!(asked(&[(RETRY_AFTER, b"Sun, 06 Nov 1994 08:00:00 GMT")]), seconds(0));
     }
 

@@ -14,6 +14,11 @@ use tower_service::Service;
 /// Clones share the limit.
 pub struct RateLimitService<S, L, A> {
     inner: S,
+    /// In one piece, since routers clone the service for each request.
+    rules: Arc<Rules<L, A>>,
+}
+
+struct Rules<L, A> {
     limit: Arc<L>,
     answer: Arc<A>,
     patience: Patience,
@@ -21,7 +26,7 @@ pub struct RateLimitService<S, L, A> {
 
 impl<S, L, A> RateLimitService<S, L, A> {
     pub(super) fn new(inner: S, limit: Arc<L>, answer: Arc<A>, patience: Patience) -> Self {
-        Self { inner, limit, answer, patience }
+        Self { inner, rules: Arc::new(Rules { limit, answer, patience }) }
     }
 
     /// The service behind the limit.
@@ -40,14 +45,15 @@ where
 {
     type Response = S::Response;
     type Error = S::Error;
-    type Future = ResponseFuture<S::Future, L::Permit, L::Refusal, A>;
+    type Future = ResponseFuture<S::Future, L::Permit, L::Refusal, L, A>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(cx)
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        let within = match (self.limit.try_admit(&request), self.patience) {
+        let rules = &*self.rules;
+        let within = match (rules.limit.try_admit(&request), rules.patience) {
             (Ok(permit), _) => {
                 let stage =
                     Stage::Served { future: self.inner.call(request), permit: Some(permit) };
@@ -59,7 +65,7 @@ where
             (Err(_), Patience::Within(within)) => Some(within),
             (Err(_), Patience::Unbounded) => None,
         };
-        let admission = self.limit.admit(&request, within);
+        let admission = rules.limit.admit(&request, within);
         // The one that was polled ready is the one to call; whoever polls this service next finds a
         // clone that has yet to become ready.
         let clone = self.inner.clone();
@@ -73,19 +79,14 @@ where
 }
 
 impl<S, L, A> RateLimitService<S, L, A> {
-    fn respond<F, P, R>(&self, stage: Stage<F, P, R>) -> ResponseFuture<F, P, R, A> {
-        ResponseFuture { stage, answer: Arc::clone(&self.answer) }
+    fn respond<F, P, R>(&self, stage: Stage<F, P, R>) -> ResponseFuture<F, P, R, L, A> {
+        ResponseFuture { stage, rules: Arc::clone(&self.rules) }
     }
 }
 
 impl<S: Clone, L, A> Clone for RateLimitService<S, L, A> {
     fn clone(&self) -> Self {
-        Self {
-            inner: self.inner.clone(),
-            limit: Arc::clone(&self.limit),
-            answer: Arc::clone(&self.answer),
-            patience: self.patience,
-        }
+        Self { inner: self.inner.clone(), rules: Arc::clone(&self.rules) }
     }
 }
 
@@ -93,8 +94,8 @@ impl<S: fmt::Debug, L: fmt::Debug, A> fmt::Debug for RateLimitService<S, L, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RateLimitService")
             .field("inner", &self.inner)
-            .field("limit", &self.limit)
-            .field("patience", &self.patience)
+            .field("limit", &self.rules.limit)
+            .field("patience", &self.rules.patience)
             .finish_non_exhaustive()
     }
 }
@@ -111,10 +112,10 @@ pin_project! {
     ///
     /// Dropped while it waits for a permit, it gives its turn back, and the service is not called.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
-    pub struct ResponseFuture<F, P, R, A> {
+    pub struct ResponseFuture<F, P, R, L, A> {
         #[pin]
         stage: Stage<F, P, R>,
-        answer: Arc<A>,
+        rules: Arc<Rules<L, A>>,
     }
 }
 
@@ -129,7 +130,7 @@ pin_project! {
     }
 }
 
-impl<F, P, R, A, Response, Error> Future for ResponseFuture<F, P, R, A>
+impl<F, P, R, L, A, Response, Error> Future for ResponseFuture<F, P, R, L, A>
 where
     F: Future<Output = Result<Response, Error>>,
     A: Answer<P, R, Response, Error>,
@@ -144,13 +145,13 @@ where
                     let mut outcome = ready!(future.poll(cx));
                     let permit = permit.take();
                     if let (Ok(response), Some(permit)) = (&mut outcome, permit) {
-                        this.answer.admitted(permit, response);
+                        this.rules.answer.admitted(permit, response);
                     }
                     return Poll::Ready(outcome);
                 }
                 StageProjection::Refused { refusal } => {
                     let refusal = refusal.take().expect("polled after completion");
-                    return Poll::Ready(this.answer.refused(refusal));
+                    return Poll::Ready(this.rules.answer.refused(refusal));
                 }
                 StageProjection::Waiting { called } => match ready!(called.as_mut().poll(cx)) {
                     Ok((future, permit)) => Stage::Served { future, permit: Some(permit) },
@@ -162,7 +163,7 @@ where
     }
 }
 
-impl<F, P, R, A> fmt::Debug for ResponseFuture<F, P, R, A> {
+impl<F, P, R, L, A> fmt::Debug for ResponseFuture<F, P, R, L, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stage = match self.stage {
             Stage::Served { .. } => "served",
