@@ -12,6 +12,8 @@
 //! * What is larger than the burst is split. In one go passes what is minted in a millisecond, so that
 //!   nobody holds up the others; at a low rate 4 KiB, unless even that takes longer than a tenth of a
 //!   second. Who wants less than that in one go gets less than the others.
+//! * One who waits alone waits for 4 ms' worth, or half the burst if that is less, and then has it at hand:
+//!   so a transfer wakes 250 times a second, not a thousand.
 //! * Permits are taken first, and what was not read or written is given back at once: how much there is
 //!   to read is known only afterwards, and bytes that were read before they may pass would have to
 //!   lie somewhere. So each byte has passed with a permit that was minted and had not overflowed, and a

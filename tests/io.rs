@@ -381,6 +381,24 @@ async fn many_connections_share_a_limiter_evenly() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_that_waits_alone_wakes_for_several_passes() {
+    let limiter = Limiter::builder(Rate::per_second(8_000_000)).burst(80_000).initial(0);
+    let limiter = limiter.build().unwrap();
+    let mut writer = Scripted::with([]).rate_limit_writes(&limiter);
+    let began = Instant::now();
+    for _ in 0..4 {
+        assert_eq!(writer.write(&counted(8000)).await.unwrap(), 8000);
+        assert_eq!(began.elapsed(), Duration::from_millis(4));
+    }
+    // With others it waits for its own pass.
+    let mut other = Scripted::with([]).rate_limit_writes(&limiter);
+    let (bytes, rest) = (counted(8000), counted(8000));
+    let (first, second) = tokio::join!(writer.write(&bytes), other.write(&rest));
+    assert_eq!((first.unwrap(), second.unwrap()), (8000, 8000));
+    assert_eq!(began.elapsed(), Duration::from_millis(9));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_fixed_window_is_a_quota_of_bytes() {
     let quota = FixedWindow::new(1000, SECOND * 60);
     let began = Instant::now();

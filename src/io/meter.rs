@@ -83,6 +83,7 @@ impl<'a, L: ByteLimit> Meter<'a, L> {
                     self.limiter.served(Duration::ZERO);
                     return Poll::Ready(Ok(self.pass(booking)));
                 }
+                self.bytes = self.bytes.max(self.worth_waking_for());
                 self.turn.set(Some(Acquire::new(self.limiter.clone(), self.bytes)));
             }
             let Some(turn) = self.turn.as_mut().as_pin_mut() else { unreachable!("set above") };
@@ -110,6 +111,19 @@ impl<'a, L: ByteLimit> Meter<'a, L> {
         if rate.is_unlimited() { wanted } else { wanted.min(even()) }
     }
 
+    /// For how many bytes one waits whom nobody else would wait behind. What is more than it uses goes
+    /// back at once, and is there for what it reads or writes next: to sleep and to wake costs as much as
+    /// some hundred passes.
+    fn worth_waking_for(&self) -> u32 {
+        let (rate, burst) = self.limiter.line().rate_and_burst();
+        let others_wait = self.limiter.waiters().queue.taken() > 0;
+        if others_wait || rate.is_unlimited() {
+            0
+        } else {
+            minted_in(4_000_000, rate).min(burst / 2)
+        }
+    }
+
     /// Gives back what was not used of `pass`.
     pub(super) fn used(&self, pass: &Pass, bytes: usize) {
         if bytes < pass.bytes {
@@ -133,12 +147,17 @@ const HANDY: u32 = 4096;
 /// can wake somebody. At a low rate it is a page, but no more than is stored or is minted in a tenth
 /// of a second.
 fn even(rate: Rate, stored: impl FnOnce() -> u32) -> u32 {
-    let minted_in = |time: u64| {
-        let minted = u128::from(rate.tokens) * u128::from(time) / u128::from(rate.period);
-        u32::try_from(minted).unwrap_or(u32::MAX)
-    };
-    let even = minted_in(1_000_000);
-    if even >= HANDY { even } else { even.max(HANDY.min(minted_in(100_000_000).max(stored()))) }
+    let even = minted_in(1_000_000, rate);
+    if even >= HANDY {
+        return even;
+    }
+    even.max(HANDY.min(minted_in(100_000_000, rate).max(stored())))
+}
+
+/// How many bytes a rate that is not unlimited mints in so many nanoseconds.
+fn minted_in(time: u64, rate: Rate) -> u32 {
+    let minted = u128::from(rate.tokens) * u128::from(time) / u128::from(rate.period);
+    u32::try_from(minted).unwrap_or(u32::MAX)
 }
 
 fn into_io(error: AcquireError) -> io::Error {
