@@ -153,12 +153,13 @@ async fn receive(from: impl AsyncRead + Unpin, buffer: usize) -> u64 {
 
 /// How many bytes each of so many connections gets through.
 fn shares(count: usize, rate: u64, time: Duration) -> Vec<u64> {
-    let limiter = limiter(rate);
     runtime().block_on(async move {
         let mut connections = Vec::new();
         for _ in 0..count {
             connections.push(connection().await);
         }
+        // Now, or the first of them would have what was minted meanwhile.
+        let limiter = limiter(rate);
         let end = tokio::time::Instant::now() + time;
         let tasks: Vec<_> = connections
             .into_iter()
