@@ -10,7 +10,7 @@
 use super::own::{Own, Retired};
 use super::page::{Entry, Floors, GROUPS, Item, Page, Recent, group, items};
 use super::quota::Quotas;
-use super::table::When;
+use super::table::{When, hash};
 use crate::line::{Base, Position, Word, freeze};
 use crate::sync::{AtomicU64, Seen, Swap};
 use std::cmp::Reverse;
@@ -68,7 +68,7 @@ impl<K: Clone + Eq + Hash> Page<K> {
             let word = freeze(word);
             let mut stays = Stays {
                 key: key.clone(),
-                hash: hasher.hash_one(key),
+                hash: hash(hasher, key),
                 quota,
                 spent: self.base(quota).read(word),
                 own: None,

@@ -73,8 +73,9 @@ where
         &self.quotas
     }
 
+    #[inline]
     pub(super) fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
-        self.hasher.hash_one(key)
+        hash(&self.hasher, key)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -551,6 +552,13 @@ impl<K: Clone> Page<K> {
     fn least_spent(&self, hash: u64, quota: u16) -> Position {
         self.base(quota).position().ahead(u128::from(self.floors.of(hash, quota)))
     }
+}
+
+/// The hash of a key. Multiplied (Knuth's multiplicative hashing), since pages go by the high bits, which
+/// are all alike where small numbers are their own hashes.
+#[inline]
+pub(super) fn hash(hasher: &impl BuildHasher, key: &(impl Hash + ?Sized)) -> u64 {
+    hasher.hash_one(key).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 fn present<K>(page: &Seen<Page<K>>) -> &Arc<Page<K>> {
