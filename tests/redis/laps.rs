@@ -4,10 +4,11 @@ use crate::support::pair::Pair;
 use crate::support::{Engine, Server};
 use paceline::redis::RedisLimiter;
 use paceline::{Limiter, Rate};
+use redis::AsyncCommands;
 
 const FAST: u64 = 10_000_000;
 
-/// A lap in less than two seconds, and never full: without them a double could not tell neighbours apart.
+/// A lap in less than two seconds, and hardly ever full.
 #[tokio::test]
 async fn a_line_of_many_laps_answers_as_a_limiter_of_one_process() {
     let Some(server) = Server::start(Engine::Redis).await else { return };
@@ -19,6 +20,7 @@ async fn a_line_of_many_laps_answers_as_a_limiter_of_one_process() {
     let local = local.build().unwrap();
     let pair = Pair::new(remote, &local, 1, 0).await;
     pair.wait(1);
+    let mut connection = server.patient_connection().await;
     let mut id = 0;
     for round in 0..300_u64 {
         // Some of what is booked is given back late, some in the next lap, some never.
@@ -34,6 +36,12 @@ async fn a_line_of_many_laps_answers_as_a_limiter_of_one_process() {
             pair.refund(*last).await;
         }
         pair.assert_same().await;
+        let stored: Vec<u8> = connection.get("paceline:{test}").await.unwrap();
+        // Times and positions; what is beyond are holes and others.
+        for number in stored[..80].chunks_exact(8) {
+            let number = f64::from_le_bytes(number.try_into().unwrap());
+            assert!(number.fract() == 0.0 && number.abs() < 2_f64.powi(52), "{number}");
+        }
         while pair.booked().len() > 8 {
             pair.forget(pair.booked()[0]);
         }

@@ -4,6 +4,7 @@ use crate::support::{Engine, PATIENCE, Server, eventually};
 use paceline::redis::{Error, KeyedRedisLimiter, RedisLimiter};
 use paceline::{BuildError, RangeError, Rate};
 use redis::AsyncCommands;
+use tokio::time::timeout;
 
 const SLOW: Rate = Rate::per_hour(1);
 const FAST: Rate = Rate::per_second(1_000);
@@ -40,7 +41,7 @@ async fn who_calls_next_hears_of_a_change_and_who_waits_is_retimed() {
     one.set_burst(50).await.unwrap();
     assert_eq!((one.rate(), one.burst()), (FAST, 50));
     // It asks by itself.
-    waiting.await.unwrap().unwrap();
+    timeout(PATIENCE, waiting).await.unwrap().unwrap().unwrap();
     other.acquire().await.unwrap();
     assert_eq!((other.rate(), other.burst()), (FAST, 50));
 }
