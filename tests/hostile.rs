@@ -227,6 +227,12 @@ fn a_million_clients_take_no_more_memory_than_there_is_room_for_and_nobody_gets_
 }
 
 #[test]
+fn unless_a_limiter_is_given_there_is_a_cap() {
+    let policy = Policy::new("client", Rate::per_day(1), 1);
+    assert_eq!(policy.limiter().max_keys(), Some(100_000));
+}
+
+#[test]
 fn long_keys_are_bounded_in_number_and_length() {
     let keyed = capped(Quota::new(Rate::per_day(1), 1), 100);
     let policies = Policies::from(Policy::by("key", keyed.clone()).per(Header(X_API_KEY)));
