@@ -179,9 +179,8 @@ fn print(counts: &Counts, first: u64, totals: &[u32], events: &[(f64, &str)]) {
     let limit = RATE / BINS_PER_SECOND;
     println!("permits in each 100 ms; the limit is {limit}, and a burst of {BURST}\n");
     let row = |cells: [&dyn Display; 5]| {
-        let [time, workers @ .., total] = cells;
-        let workers: String = workers.iter().map(|cell| format!("{cell:>10}")).collect();
-        println!("{time:>6}{workers}{total:>10}");
+        let [time, one, two, three, all] = cells;
+        println!("{time:>6}{one:>10}{two:>10}{three:>10}{all:>10}");
     };
     row([&"s", &"worker 1", &"worker 2", &"worker 3", &"all"]);
     let mut events = events.iter().peekable();

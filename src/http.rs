@@ -44,6 +44,8 @@ mod hops;
 mod key;
 mod policies;
 mod policy;
+#[cfg(feature = "config")]
+mod routes;
 mod take;
 mod too_many;
 

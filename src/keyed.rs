@@ -519,7 +519,7 @@ where
     }
 
     /// Closes the limiters of all keys for good: every request is refused, and all who wait are let go
-    /// with [`AcquireError::Closed`](crate::AcquireError::Closed).
+    /// with [`AcquireError::Closed`].
     pub fn close(&self) {
         for quota in self.table.quotas().iter() {
             quota.limiter().close();

@@ -52,6 +52,7 @@
 //! | [`acquire`](Limiter::acquire) | wait for a turn; drop the future to give it back |
 //! | [`within`](Acquire::within), [`before`](Acquire::before) | wait, but be refused at once if that takes too long |
 //! | [`reserve`](Limiter::reserve) | book a turn and see when it comes; [`cancel`](Reservation::cancel) gives it back |
+//! | [`blocking_acquire`](Limiter::blocking_acquire) | wait on a thread, without a runtime |
 //! | `…_at` | any of these at a time of your own, for replays, simulations and one reading of the clock for many |
 //!
 //! # Which limiter
@@ -87,22 +88,42 @@
 //!
 //! | feature | default | what it adds |
 //! |---|---|---|
+//! | `config` | no | limiters' settings and routes in configuration files: [`config`](https://docs.rs/paceline/latest/paceline/config/) |
 //! | `http` | no | the tower layer for HTTP, with keys, header fields and 429 |
+//! | `io` | no | readers and writers that keep a byte rate: [`io`](https://docs.rs/paceline/latest/paceline/io/) |
 //! | `keyed` | no | `Keyed`: a limiter per key |
+//! | `metrics` | no | what becomes of requests, on the facade of that name: [`Metered`](https://docs.rs/paceline/latest/paceline/struct.Metered.html) |
 //! | `quanta` | no | a clock that is read in less than half the time: [`Clock`] |
 //! | `redis` | no | limits that processes share, on a Redis or Valkey server: [`redis`](https://docs.rs/paceline/latest/paceline/redis/) |
 //! | `reqwest` | no | a client that paces itself for each host and honours `Retry-After` |
 //! | `serde` | no | `Serialize` and `Deserialize` for [`Rate`], as the text that it prints |
+//! | `stream` | no | streams and sinks that let their items through at a rate: [`stream`](https://docs.rs/paceline/latest/paceline/stream/) |
 //! | `tonic` | no | the tower layer for gRPC, with `ResourceExhausted` |
 //! | `tower` | no | a tower layer over any limiter |
 //! | `tracing` | no | events of those who wait, and of changes of the settings; nothing of a request that is served at once |
 //!
-//! The events of `tracing` have the target `paceline` and these names and fields, which stay as
-//! they are within a major version: at the level `TRACE` `wait.began` (`permits`), `wait.ended`
-//! (`permits`, `waited`), `wait.refused` (`error`) and `wait.cancelled` (`permits`); at
-//! `DEBUG` `rate.set` (`rate`), `burst.set` (`burst`), `paused` (`pause`), `resumed` and `closed`,
-//! and of a [`CircuitBreaker`] `breaker.state` (`state`).
+//! Each pulls in its own dependencies and no others.
+//!
+//! # Seen from outside
+//!
+//! [`Limiter::stats`] says what there is now: tokens, waiters and holes. The feature `metrics` counts what
+//! becomes of requests. The feature `tracing` tells of those who wait and of changes; its events have
+//! the target `paceline`, and these names and fields stay as they are within a major version:
+//!
+//! | level | event | fields | told when |
+//! |---|---|---|---|
+//! | `TRACE` | `wait.began` | `permits` | an `acquire` has booked a turn that has not come |
+//! | `TRACE` | `wait.ended` | `permits`, `waited` | its turn has come |
+//! | `TRACE` | `wait.refused` | `error` | it is refused while it waits |
+//! | `TRACE` | `wait.cancelled` | `permits` | it is dropped while it waits |
+//! | `DEBUG` | `rate.set` | `rate` | a rate is set |
+//! | `DEBUG` | `burst.set` | `burst` | a burst or a limit is set |
+//! | `DEBUG` | `paused` | `pause` | a limiter is paused, for so long |
+//! | `DEBUG` | `resumed` | | a pause is ended |
+//! | `DEBUG` | `closed` | | a limiter is closed |
+//! | `DEBUG` | `breaker.state` | `state` | a [`CircuitBreaker`] changes its state |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod acquire;

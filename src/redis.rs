@@ -5,13 +5,12 @@
 //!
 //! ```no_run
 //! use paceline::Rate;
-//! use paceline::redis::RedisLimiter;
+//! use paceline::redis::{RedisLimiter, connect};
 //! use std::time::Duration;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let client = redis::Client::open("redis://127.0.0.1/?protocol=resp3")?;
-//! let connection = client.get_multiplexed_async_connection().await?;
+//! let connection = connect(redis::Client::open("redis://127.0.0.1/")?).await?;
 //!
 //! // Whoever uses this name shares 100 permits a second.
 //! let limiter = RedisLimiter::builder(connection, "mail", Rate::per_second(100))
@@ -29,10 +28,10 @@
 //! | | a call | choose it |
 //! |---|---|---|
 //! | strict: what there is without more ado | a round trip each | unless you know better |
-//! | [leased](Builder::lease) | a round trip for a batch | where round trips are felt, by those who call or by the server |
+//! | [leased](Builder::lease) | a round trip for a batch | where round trips are felt, by those who call or by the server: see [below](#leases) |
 //! | [`KeyedRedisLimiter`] | a round trip each | for a limit for each user, address, tenant |
 //!
-//! And for when the server is away a [`Fallback`].
+//! And for when the server is away a [`Fallback`]: see [below](#when-the-server-is-away).
 //!
 //! # What holds
 //!
@@ -50,6 +49,49 @@
 //! * **One who wakes late** by more than 5 ms beyond the time at which its turn has overflowed gives it
 //!   back and books again. With a burst of 1 at 1000/s a single task that acquires in a loop gets
 //!   less than half of the rate for that; several tasks, a larger burst or a lease get all of it.
+//!
+//! # Leases
+//!
+//! With [`Builder::lease`] a process books a batch of permits in one round trip, and serves from it. What
+//! is at hand are intervals of the server's line like any booking, and each is used by the same rule: once
+//! it is minted, and before it overflows, both by the server's clock as far as the process can be sure
+//! of it. So the bound is the same, whatever how many processes hold, and no part of the burst is kept
+//! back for them.
+//!
+//! * **Its size** follows the demand: what the process uses in 50 ms, at most a quarter of the burst
+//!   ([`Lease::period`], [`Lease::most`]). More is asked for in the background when half is left. Processes
+//!   that want more than there is come to equal shares, and book about a period ahead.
+//! * **It pays** from some 100 permits a second and process on, with a burst of 16 or more. A process
+//!   that uses less makes a round trip for each permit, as without leases.
+//! * **It keeps from others** what is at hand: the burst that they find is smaller by that.
+//! * **Nobody uses it** for one or two periods: it is given back. **The process dies**: it is lost, which
+//!   is as if it had been used.
+//! * **The rate is set** in another process: it holds for what is at hand from the next round trip on, a
+//!   period later at most while it is in use.
+//! * Those who wait are served in their order, within a process. A reservation, and a request for more
+//!   than a lease, are made on the server.
+//! * The process's clock and the server's may go apart by a thousandth, and the server's may not be set
+//!   meanwhile: if it is set ahead by an hour, what is at hand was minted before and is used after.
+//!
+//! Measured, 64 tasks that each acquire each millisecond, where the limit is 100 000/s: 1700 permits for each
+//! round trip, and 99 of 100 wait for less than 3 us.
+//!
+//! # When the server is away
+//!
+//! A call ends within the [timeout](Builder::timeout). After five that failed in a row the
+//! [breaker](Builder::breaker) opens: for 300 ms calls fail at once, then one of them finds out whether the
+//! server is back. What is at hand of a lease is served meanwhile. Whatever fails goes to the
+//! [`Fallback`]:
+//!
+//! | | while the server is away | bound |
+//! |---|---|---|
+//! | [`Closed`](Fallback::Closed) | calls fail | that of the limit |
+//! | [`Open`](Fallback::Open) | calls pass | none |
+//! | [`Local`](Fallback::Local) | a limiter of the process's own serves its share | that of the limit, and a second burst when the server is back; and if some processes are cut off while others are not, their shares beside it |
+//!
+//! The connection should come back by itself and soon, as that of [`connect()`] does. Measured, 64 tasks
+//! that acquire while the server is killed for two seconds: those that fail do so within 0.26 s, and half
+//! a second after its return all is as before.
 //!
 //! # Exactness
 //!
@@ -71,11 +113,11 @@
 //!
 //! | | then |
 //! |---|---|
-//! | a process dies | what it had booked stays spent; what it had leased too |
+//! | a process dies | what it had booked stays spent; what it had leased too: a quarter of the burst at most |
 //! | an answer is lost | the call fails, and what it may have booked stays spent. It is never sent again by itself |
 //! | a cancel's answer is lost | it is sent again, up to three times, and applied once |
 //! | the server has forgotten the script | it is sent again, to that node of a cluster |
-//! | the server has forgotten its keys | each limit starts full. Settings come back with the next process that knows of them |
+//! | the server has forgotten its keys, since it was killed and keeps nothing on its disk | each limit starts full, which is a burst too many at most; what is at hand of leases is used until the next answer. Settings come back with the next process that knows of them |
 //! | a replica that lags takes over, or an old state is restored | what was booked since is forgotten: those permits are used by who holds them and by who books them anew. If they are also cancelled, then once more: no other's cancel counts twice |
 //! | the server's clock steps back | no permits are minted until it is where it was |
 //! | a key holds something else | [`Failure::Server`] or [`Failure::Answer`] |
@@ -90,16 +132,17 @@
 //! to 64 in a call, so 64 tasks make more calls than the same connection runs empty scripts. A limit
 //! takes 80 bytes beside its name, and is gone when it is full. While turns that were given back are
 //! about, it takes 56 bytes more, 16 for each such hole, and a bit for each booking since, 4 KiB
-//! at most.
+//! at most. With all that the server keeps for a key, a million limits are 224 MB on Redis 7.0 and 180 MB
+//! on Valkey 9.
 //!
 //! What was set by [`RedisLimiter::set_rate`] or [`set_burst`](RedisLimiter::set_burst) is kept, also when
 //! the limit is full, and so is a limit that never refills.
 //!
 //! # Requirements
 //!
-//! Redis 5, Valkey, or what runs their scripts; a Tokio runtime with its timer. The client's own timeout of
-//! an answer (500 ms unless set) is how late an answer may come such that what it booked is given back:
-//! with none, that is as late as the connection lives.
+//! Redis 5, Valkey, or what runs their scripts; a Tokio runtime with its timer. The time that the client
+//! itself waits for an answer (500 ms unless set) is how late an answer may come such that what it booked is
+//! given back: with none, as [`connect`] has it, that is as long as the connection lives.
 
 mod acquire;
 mod builder;

@@ -5,9 +5,9 @@
 #[cfg(not(all(test, paceline_loom)))]
 mod real {
     pub(crate) use std::sync::Mutex;
-    pub(crate) use std::sync::atomic::{
-        AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
-    };
+    #[cfg(feature = "redis")]
+    pub(crate) use std::sync::atomic::AtomicBool;
+    pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
     pub(crate) use portable_atomic::AtomicU128;
 
@@ -110,9 +110,9 @@ pub(crate) use real::*;
 #[cfg(all(test, paceline_loom))]
 mod model {
     pub(crate) use loom::sync::Mutex;
-    pub(crate) use loom::sync::atomic::{
-        AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
-    };
+    #[cfg(feature = "redis")]
+    pub(crate) use loom::sync::atomic::AtomicBool;
+    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
     use std::collections::BTreeMap;
     use std::ops::Bound;

@@ -303,3 +303,13 @@ fn what_is_wrong_with_a_route_is_told_with_its_line_and_its_value() {
     let twice = "[[routes]]\nlimit = \"1/s\"\npath = \"/a/{b}\"\n[[routes]]\nlimit = \"1/s\"\npath = \"/a/{c}\"\n";
     assert_says(toml(twice), &["\"/a/{c}\""]);
 }
+
+fn shared_and_movable<T: Send + Sync + Unpin + 'static>() {}
+
+#[test]
+fn what_is_read_can_be_shared_and_sent_and_moved() {
+    shared_and_movable::<LimiterConfig>();
+    shared_and_movable::<Routes>();
+    shared_and_movable::<Route>();
+    shared_and_movable::<ConfigError>();
+}

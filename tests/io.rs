@@ -390,3 +390,12 @@ async fn a_fixed_window_is_a_quota_of_bytes() {
     writer.write_all(&counted(1)).await.unwrap();
     assert_eq!(began.elapsed(), SECOND * 60);
 }
+
+fn shared_and_movable<T: Send + Sync + Unpin + 'static>() {}
+
+#[test]
+fn wrappers_can_be_shared_and_sent_and_moved() {
+    use paceline::io::{RateLimitedReader, RateLimitedWriter};
+    shared_and_movable::<RateLimitedReader<'static, Scripted, Limiter>>();
+    shared_and_movable::<RateLimitedWriter<'static, Scripted, FixedWindow>>();
+}

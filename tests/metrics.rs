@@ -177,3 +177,10 @@ async fn it_does_what_the_limiter_does() {
     assert_eq!(waits.await, Ok(SECOND / 10));
     assert!(limiter.into_inner().try_acquire().is_err());
 }
+
+fn shared_and_movable<T: Send + Sync + Unpin + 'static>() {}
+
+#[test]
+fn it_can_be_shared_and_sent_and_moved() {
+    shared_and_movable::<Metered<Limiter>>();
+}

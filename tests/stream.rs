@@ -289,3 +289,14 @@ async fn a_forward_is_paced_and_the_other_half_passes_through() {
     assert_eq!(began.elapsed(), SECOND * 2);
     assert_eq!(receiver.collect::<Vec<_>>().await, [1, 2, 3]);
 }
+
+fn shared_and_movable<T: Send + Sync + Unpin + 'static>() {}
+
+#[test]
+fn adapters_can_be_shared_and_sent_and_moved() {
+    use paceline::stream::{RateLimitedSink, RateLimitedStream};
+    shared_and_movable::<RateLimitedStream<'static, stream::Empty<u8>, Limiter>>();
+    shared_and_movable::<RateLimitedSink<'static, Vec<u8>, u8, Limiter>>();
+    shared_and_movable::<Refused<u8>>();
+    shared_and_movable::<SinkError<u8, u8>>();
+}

@@ -57,7 +57,7 @@ enum WithoutKey {
 }
 
 /// A few MB of clients, or 100 MB of the longest keys.
-const MAX_KEYS: usize = 100_000;
+pub(super) const MAX_KEYS: usize = 100_000;
 
 impl Policy {
     /// A limit of `rate` that keeps up to `burst` permits, for each key if there are [keys](Self::per),

@@ -3,7 +3,7 @@
 use super::error::Error;
 use super::lease::Told;
 use super::limiter::RedisLimiter;
-use super::remote::{Held, Line, Outcome, Patience, Turn};
+use super::remote::{ASKS_EVERY, FAR_AWAY, Held, Line, Outcome, Patience, Turn};
 use crate::builder::USUAL_SLACK;
 use crate::error::AcquireError;
 use std::marker::PhantomData;
@@ -11,9 +11,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
-
-/// How often one who waits asks whether the limit was set to something else.
-pub(super) const ASKS_EVERY: Duration = Duration::from_secs(1);
 
 /// Awaits permits from a server: what [`RedisLimiter::acquire`](super::RedisLimiter::acquire) and its
 /// kin return. Awaited, it resolves to how long it waited.
@@ -172,15 +169,14 @@ pub(super) async fn wait_for_turn(held: &Held, late: impl Fn(Turn) -> bool) -> R
             return Err(turn);
         }
         let now = Instant::now();
-        let asks = now + ASKS_EVERY;
-        let wake = match turn {
+        let turn = match turn {
             Turn::At(turn) if turn <= now => return Ok(()),
-            Turn::At(turn) => turn.min(asks),
-            Turn::Never => asks,
+            Turn::At(turn) => turn,
+            Turn::Never => now + FAR_AWAY,
         };
-        if timeout_at(wake, changed).await.is_err() && wake == asks {
-            // Where it fails, what was known before holds.
-            let _ = held.line().tokens().await;
+        let asks = now + ASKS_EVERY;
+        if timeout_at(turn.min(asks), changed).await.is_err() && asks < turn {
+            let _ = timeout_at(turn, held.line().refresh()).await;
         }
     }
 }

@@ -155,7 +155,7 @@ impl Builder<RedisLimiter> {
             return Err(BuildError::LeaseNeedsServerTime.into());
         }
         let key = name::of_limit(&self.name);
-        let substitute = Substitute::new(self.fallback, self.rate, self.burst);
+        let substitute = Arc::new(Substitute::new(self.fallback, self.rate, self.burst));
         let lease = self.lease;
         let line = Line::new(self.remote(), key, settings);
         line.tokens().await?;

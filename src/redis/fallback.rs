@@ -28,8 +28,8 @@ pub enum Fallback {
     /// use. When the server is back, and full, its burst may follow on what the shares had stored: at
     /// most a second burst.
     Local {
-        /// How many processes share the limit. Each has the rate divided by that, and of the burst the
-        /// whole permits of its part, but one at least. What a process had stored for itself before the
+        /// How many processes share the limit. Each has the rate that the limiter was built with divided
+        /// by that, and of its burst the whole permits of its part, but one at least. What a process had stored for itself before the
         /// server went, it does not use.
         processes: NonZeroU32,
     },
@@ -40,11 +40,14 @@ pub enum Fallback {
 pub(super) enum Substitute {
     Closed,
     Open,
-    Local {
-        limiter: Limiter,
-        /// Whether it serves.
-        serves: AtomicBool,
-    },
+    Local(Box<Local>),
+}
+
+#[derive(Debug)]
+pub(super) struct Local {
+    limiter: Limiter,
+    /// Whether it serves.
+    serves: AtomicBool,
 }
 
 impl Substitute {
@@ -55,18 +58,18 @@ impl Substitute {
             Fallback::Local { processes } => {
                 let burst = (burst / processes).max(1);
                 let limiter = Limiter::new(share(rate, processes), burst);
-                Self::Local { limiter, serves: AtomicBool::new(false) }
+                Self::Local(Box::new(Local { limiter, serves: AtomicBool::new(false) }))
             }
         }
     }
 
     /// The server has answered.
     pub(super) fn stand_back(&self) {
-        if let Self::Local { serves, .. } = self {
+        if let Self::Local(local) = self {
             // Relaxed, here and below: it orders nothing. Who sees it late empties the bucket once
             // more, or serves from what was minted while it served.
-            if serves.load(Ordering::Relaxed) {
-                serves.store(false, Ordering::Relaxed);
+            if local.serves.load(Ordering::Relaxed) {
+                local.serves.store(false, Ordering::Relaxed);
             }
         }
     }
@@ -112,7 +115,8 @@ impl Substitute {
 
     /// The limiter that serves from now on, if there is one.
     fn stand_in(&self) -> Option<&Limiter> {
-        let Self::Local { limiter, serves } = self else { return None };
+        let Self::Local(local) = self else { return None };
+        let Local { limiter, serves } = &**local;
         if !serves.swap(true, Ordering::Relaxed) {
             // The server has served until now: what is stored here would come on top of that.
             #[expect(

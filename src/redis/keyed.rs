@@ -26,6 +26,8 @@ pub struct KeyedRedisLimiter {
     name: String,
     settings: Settings,
     bounds: Bounds,
+    /// Fails closed: what else to do, the caller knows.
+    substitute: Arc<Substitute>,
 }
 
 impl KeyedRedisLimiter {
@@ -43,13 +45,13 @@ impl KeyedRedisLimiter {
         settings: Settings,
         bounds: Bounds,
     ) -> Self {
-        Self { remote, name, settings, bounds }
+        Self { remote, name, settings, bounds, substitute: Arc::new(Substitute::Closed) }
     }
 
     /// The limiter of one key: for several calls in a row, and for all that is not here by itself.
     #[must_use]
     pub fn of(&self, key: impl AsRef<str>) -> RedisLimiter {
-        RedisLimiter::new(self.line(key.as_ref()), self.bounds, None, Substitute::Closed)
+        RedisLimiter::new(self.line(key.as_ref()), self.bounds, None, Arc::clone(&self.substitute))
     }
 
     fn line(&self, key: &str) -> Arc<Line> {

@@ -18,9 +18,8 @@ mod stock;
 use self::hand::{Aside, Hand, Refilled};
 use self::sizing::Sizing;
 use self::stock::Finding;
-use super::acquire::ASKS_EVERY;
 use super::error::Failure;
-use super::remote::{FAR_AWAY, Line};
+use super::remote::{ASKS_EVERY, FAR_AWAY, Line};
 use super::reply::{Booking, Reply};
 use crate::time::{Timeline, nanos};
 use std::fmt;
@@ -33,12 +32,16 @@ use tokio::time::{Instant, sleep, timeout_at};
 ///
 /// # Sizing
 ///
-/// A lease holds what the process uses in a [`period`](Self::period), as it was used lately, and more is
-/// asked for in the background when half of that is left. So a busy process makes some two round trips in
-/// a period, however many permits it uses. One that uses fewer than four in a period asks for each.
+/// A lease holds what the process uses in a [`period`](Self::period), as it was used lately, and what its
+/// tasks wait for; and more is asked for in the background when half of that is left. So a busy
+/// process makes some two round trips in a period, however many permits it uses. One that uses fewer than
+/// four in a period asks for each.
 ///
-/// A longer period saves round trips; but what a process that dies had at hand is lost, and one that has
-/// leased ahead makes others wait for their turn longer.
+/// Of a full bucket permits overflow as fast as they are minted, those at hand too. So a process has as
+/// many more at hand as overflow in a period. Nobody lacks these: they would overflow on the server.
+///
+/// A longer period saves round trips; but what a process that dies had at hand is lost, and where more is
+/// wanted than there is, each waits for its turn for about as long as a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
     period: Duration,
@@ -65,8 +68,8 @@ impl Lease {
         self
     }
 
-    /// How many permits a process has at hand at most; a quarter of the burst unless set. A request for
-    /// more is made on the server.
+    /// How many permits a process has at hand at most; unless set a quarter of the burst that there was
+    /// when the limiter was built. A request for more is made on the server.
     #[must_use]
     pub fn most(mut self, permits: u32) -> Self {
         self.most = Some(permits);
@@ -122,7 +125,7 @@ impl Leased {
     /// Takes permits that are there now.
     pub(super) async fn try_acquire(self: &Arc<Self>, permits: u32) -> Result<Told, Failure> {
         // Who waits has a turn, and what is at hand is for that.
-        if permits > self.sizing.most || self.hand().anybody_waits() {
+        if !self.has_room_for(permits) || self.hand().anybody_waits() {
             return Ok(Told::AskTheServer);
         }
         let mut found = self.take(permits);
@@ -147,7 +150,7 @@ impl Leased {
         permits: u32,
         until: Option<Instant>,
     ) -> Result<Told, Failure> {
-        if permits > self.sizing.most {
+        if !self.has_room_for(permits) {
             return Ok(Told::AskTheServer);
         }
         if !self.hand().anybody_waits() && self.take(permits) == Finding::Taken {
@@ -188,10 +191,14 @@ impl Leased {
             // What comes meanwhile may have been minted earlier.
             let _ = timeout_at(turn.min(asks), refills.changed()).await;
             if asks <= Instant::now() {
-                // Where it fails, what was known before holds.
-                let _ = self.line.tokens().await;
+                self.line.refresh().await;
             }
         }
+    }
+
+    /// Whether so many permits are ever at hand. None are of what has no limit.
+    fn has_room_for(&self, permits: u32) -> bool {
+        (1..=self.sizing.most).contains(&permits) && !self.line.settings().is_unlimited()
     }
 
     /// Takes permits that are at hand, and asks for more in the background where few are left.
@@ -226,9 +233,9 @@ impl Leased {
     /// In the background: whoever waits for it may go, and what comes is at hand all the same. It serves
     /// who `needs` so many, if the server has them.
     fn ask_for(self: &Arc<Self>, more: u32, needs: u32) -> oneshot::Receiver<Served> {
-        let (serves, served) = oneshot::channel();
+        let (sender, served) = oneshot::channel();
         let request =
-            Request { leased: Arc::clone(self), answer: None, needs, serves: Some(serves) };
+            Request { leased: Arc::clone(self), answer: None, needs, serves: Some(sender) };
         self.line.spawn(request.ask_for(more));
         served
     }

@@ -47,9 +47,9 @@ impl RedisLimiter {
         line: Arc<Line>,
         bounds: Bounds,
         leased: Option<Arc<Leased>>,
-        substitute: Substitute,
+        substitute: Arc<Substitute>,
     ) -> Self {
-        Self { line, bounds, leased, substitute: Arc::new(substitute) }
+        Self { line, bounds, leased, substitute }
     }
 
     pub(super) fn line(&self) -> &Arc<Line> {

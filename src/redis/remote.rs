@@ -17,7 +17,11 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-/// How often something is tried before it is given up.
+/// What lies between the attempts to give something back: a server is seldom away for longer.
+const PAUSES: [Duration; 3] =
+    [Duration::from_millis(100), Duration::from_millis(400), Duration::from_millis(1_600)];
+
+/// How often somebody else may change the length of a token while something is set.
 const ATTEMPTS: u32 = 4;
 
 /// How a server is asked.
@@ -37,9 +41,14 @@ pub(super) struct Line {
     key: String,
     view: Mutex<View>,
     requests: Requests,
+    /// One asks for all who wait.
+    asking: tokio::sync::Mutex<()>,
     /// Tells those who wait that it is set to something else.
     pub(super) changed: Notify,
 }
+
+/// How often those who wait ask whether the limit was set to something else.
+pub(super) const ASKS_EVERY: Duration = Duration::from_secs(1);
 
 /// What is known of a limit since the last answer.
 #[derive(Clone, Copy)]
@@ -97,7 +106,14 @@ pub(super) enum Outcome {
 impl Line {
     pub(super) fn new(remote: Arc<Remote>, key: String, settings: Settings) -> Arc<Self> {
         let view = Mutex::new(View { settings, reading: None, before: None });
-        Arc::new(Self { remote, key, view, requests: Requests::new(), changed: Notify::new() })
+        Arc::new(Self {
+            remote,
+            key,
+            view,
+            requests: Requests::new(),
+            asking: tokio::sync::Mutex::default(),
+            changed: Notify::new(),
+        })
     }
 
     pub(super) fn settings(&self) -> Settings {
@@ -196,6 +212,16 @@ impl Line {
         Ok(reply.clock.settings.in_tokens(reply.free()))
     }
 
+    /// Asks whether the limit was set to something else, unless that is known or being asked.
+    /// Where it fails, what was known before holds.
+    pub(super) async fn refresh(self: &Arc<Self>) {
+        let Ok(_asking) = self.asking.try_lock() else { return };
+        let known = self.view().reading.is_some_and(|last| last.at.elapsed() < ASKS_EVERY / 2);
+        if !known {
+            let _ = self.tokens().await;
+        }
+    }
+
     /// Makes a booking free again: at once if it is not yet used, even after its turn, for a
     /// `refund`. Whether it was; it is so once at most, however often this is tried.
     async fn give_back(self: Arc<Self>, booking: Booking, refund: bool) -> Result<bool, Failure> {
@@ -203,14 +229,13 @@ impl Line {
             return Ok(false);
         }
         let input = booking.to_numbers(refund);
-        let mut attempt = 1;
+        let mut pauses = PAUSES.into_iter();
         loop {
-            match self.call(Operation::GiveBack, input.clone()).await {
-                Ok(reply) => return Ok(reply.status == Status::Done),
-                Err(failure) if attempt == ATTEMPTS => return Err(failure),
-                Err(_) => sleep(self.remote.timeout * attempt).await,
+            match (self.call(Operation::GiveBack, input.clone()).await, pauses.next()) {
+                (Ok(reply), _) => return Ok(reply.status == Status::Done),
+                (Err(failure), None) => return Err(failure),
+                (Err(_), Some(pause)) => sleep(pause).await,
             }
-            attempt += 1;
         }
     }
 

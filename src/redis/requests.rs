@@ -1,9 +1,9 @@
 //! Requests of a process that come while others are under way are sent together.
 //!
 //! A call of the script costs the server, and this process, many times what a request in it
-//! costs. So a few calls are under way at a time, and each takes all who have asked meanwhile. One
-//! who comes alone is sent at once. Requests are decided one after the other, in the order in which
-//! they came; what one process can get is the same.
+//! costs. So a few calls are under way at a time, and each takes all who have asked meanwhile, in their
+//! order. One who comes alone is sent at once. The server decides on each request by itself, one after
+//! the other, so what can be had is the same.
 
 use super::error::Failure;
 use super::remote::{Line, Outcome};

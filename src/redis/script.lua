@@ -52,7 +52,7 @@ if op == BOOK and den > 0 and differs == 0 and line < LAP * 2 and (full or spent
   local first = a * token
   if full and first > 0 and first <= cap then
     epoch, start, origin, spent, line, rest = math.max(now, epoch + 8), now, 0, -cap, 0, ''
-    full = false
+    part, full = 0, false
   end
   while at < #asked and not full do
     local n, wait = a, b

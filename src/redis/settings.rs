@@ -85,8 +85,12 @@ impl Settings {
         Self { capacity: self.token * u64::from(burst).min(most), ..self }
     }
 
+    pub(super) fn is_unlimited(&self) -> bool {
+        self.over == 0
+    }
+
     pub(super) fn rate(&self) -> Rate {
-        if self.over == 0 {
+        if self.is_unlimited() {
             return Rate::UNLIMITED;
         }
         let token = u128::from(self.token);

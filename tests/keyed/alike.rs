@@ -279,7 +279,9 @@ impl<'a> Both<'a> {
             Step::Rate(rate) => {
                 if let Some(limiters) = self.alike() {
                     if self.keyed.set_rate(rate).is_ok() {
-                        limiters.iter().for_each(|of| of.set_rate(rate).unwrap());
+                        for of in limiters {
+                            of.set_rate(rate).unwrap();
+                        }
                         self.settings.iter_mut().flatten().for_each(|(present, _)| *present = rate);
                     }
                 }
@@ -287,7 +289,9 @@ impl<'a> Both<'a> {
             Step::Burst(burst) => {
                 if let Some(limiters) = self.alike() {
                     if self.keyed.set_burst(burst).is_ok() {
-                        limiters.iter().for_each(|of| of.set_burst(burst).unwrap());
+                        for of in limiters {
+                            of.set_burst(burst).unwrap();
+                        }
                         self.settings
                             .iter_mut()
                             .flatten()

@@ -1,7 +1,7 @@
 //! What is given back is free again, and once.
 
 use crate::support::wire::Wire;
-use crate::support::{Engine, Server, eventually};
+use crate::support::{Engine, PATIENCE, Server, eventually};
 use futures::FutureExt;
 use paceline::Rate;
 use paceline::redis::{Failure, RedisLimiter, Reservation};
@@ -14,7 +14,7 @@ const SLOW: Rate = Rate::per_hour(1);
 
 async fn limiter(wire: &Wire, burst: u32) -> RedisLimiter {
     let builder = RedisLimiter::builder(wire.clone(), "test", SLOW).burst(burst);
-    builder.timeout(Duration::from_secs(20)).build().await.unwrap()
+    builder.timeout(PATIENCE).build().await.unwrap()
 }
 
 async fn tokens(limiter: &RedisLimiter) -> i64 {
@@ -31,9 +31,8 @@ async fn reserve(limiter: &RedisLimiter, n: u32) -> Reservation {
 #[tokio::test]
 async fn a_cancel_whose_answers_are_lost_is_applied_once() {
     let Some(server) = Server::start(Engine::Redis).await else { return };
-    let wire = Wire::new(server.connection().await);
-    let builder = RedisLimiter::builder(wire.clone(), "test", SLOW).burst(5);
-    let limiter = builder.timeout(Duration::from_millis(500)).build().await.unwrap();
+    let wire = Wire::new(server.patient_connection().await);
+    let limiter = limiter(&wire, 5).await;
     let _spent = reserve(&limiter, 5).await;
     let (one, other) = (reserve(&limiter, 2).await, reserve(&limiter, 3).await);
     assert_eq!(tokens(&limiter).await, -5);
@@ -55,7 +54,7 @@ async fn an_old_cancel_that_arrives_again_frees_nobody_elses_turn() {
     for (cancelled, booked_behind, booked_again) in
         [(2, true, 2), (2, true, 1), (3, false, 3), (3, false, 2), (1, true, 3)]
     {
-        let wire = Wire::new(server.connection().await);
+        let wire = Wire::new(server.patient_connection().await);
         let limiter = limiter(&wire, 3).await;
         let _spent = reserve(&limiter, 3).await;
         let first = reserve(&limiter, cancelled).await;
@@ -81,7 +80,7 @@ async fn an_old_cancel_that_arrives_again_frees_nobody_elses_turn() {
 #[tokio::test]
 async fn what_was_booked_before_the_server_forgot_is_not_given_back_after() {
     let Some(server) = Server::start(Engine::Redis).await else { return };
-    let wire = Wire::new(server.connection().await);
+    let wire = Wire::new(server.patient_connection().await);
     let limiter = limiter(&wire, 3).await;
     let old = reserve(&limiter, 2).await;
     server.flush().await;
@@ -93,9 +92,9 @@ async fn what_was_booked_before_the_server_forgot_is_not_given_back_after() {
 #[tokio::test]
 async fn calls_that_are_dropped_give_back_what_the_server_booked() {
     let Some(server) = Server::start(Engine::Redis).await else { return };
-    let wire = Wire::new(server.connection().await);
+    let wire = Wire::new(server.patient_connection().await);
     let limiter = limiter(&wire, 125).await;
-    let other = self::limiter(&Wire::new(server.connection().await), 125).await;
+    let other = self::limiter(&Wire::new(server.patient_connection().await), 125).await;
     let held = wire.hold().await;
     let mut calls = JoinSet::new();
     for _ in 0..25 {
@@ -115,7 +114,7 @@ async fn calls_that_are_dropped_give_back_what_the_server_booked() {
 #[tokio::test]
 async fn a_call_that_is_dropped_before_it_was_sent_is_not_sent() {
     let Some(server) = Server::start(Engine::Redis).await else { return };
-    let wire = Wire::new(server.connection().await);
+    let wire = Wire::new(server.patient_connection().await);
     let limiter = limiter(&wire, 1).await;
     wire.take_sent();
     assert!(limiter.try_acquire().now_or_never().is_none());
@@ -126,7 +125,7 @@ async fn a_call_that_is_dropped_before_it_was_sent_is_not_sent() {
 #[tokio::test]
 async fn one_who_waits_and_is_dropped_gives_its_turn_back() {
     let Some(server) = Server::start(Engine::Redis).await else { return };
-    let wire = Wire::new(server.connection().await);
+    let wire = Wire::new(server.patient_connection().await);
     let limiter = limiter(&wire, 1).await;
     limiter.try_acquire().await.unwrap();
     let waiting = tokio::spawn({
@@ -141,7 +140,7 @@ async fn one_who_waits_and_is_dropped_gives_its_turn_back() {
 #[tokio::test]
 async fn a_call_ends_in_time_and_what_it_booked_later_is_given_back() {
     let Some(server) = Server::start(Engine::Redis).await else { return };
-    let limit = Duration::from_millis(100);
+    let limit = Duration::from_secs(1);
     let builder = RedisLimiter::builder(server.patient_connection().await, "test", SLOW)
         .burst(3)
         .timeout(limit);
@@ -149,7 +148,7 @@ async fn a_call_ends_in_time_and_what_it_booked_later_is_given_back() {
     server.pause();
     let began = Instant::now();
     let failed = limiter.try_acquire_many(2).await.unwrap_err();
-    assert!(began.elapsed() < Duration::from_secs(10));
+    assert!(began.elapsed() < PATIENCE);
     assert_eq!(failed, Failure::Timeout { limit }.into());
     server.resume();
     eventually("the server answers", || async { limiter.tokens().await.is_ok() }).await;

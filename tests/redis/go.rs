@@ -21,7 +21,7 @@ const EXPECTED: (usize, usize) = (275, 6_640);
 #[tokio::test]
 async fn a_limit_on_a_server_replays_go_as_a_limiter_of_one_process_does() {
     let Some(server) = Server::start(Engine::Redis).await else { return };
-    let connection = server.connection().await;
+    let connection = server.patient_connection().await;
     let mut compared = (0, 0);
     for trace in parse::traces(TRACES).iter().filter(|trace| is_slow(trace)) {
         replay(connection.clone(), trace).await;

@@ -1,6 +1,7 @@
 //! Leases: what a process has at hand is its own, is used in time, and goes back when nobody uses it.
 
 use crate::support::{Engine, PATIENCE, Server, eventually, uses};
+use futures::FutureExt;
 use paceline::redis::{Error, Lease, RedisLimiter, TimeSource};
 use paceline::{AcquireError, BuildError, Rate};
 use std::time::Duration;
@@ -47,18 +48,18 @@ async fn many_permits_come_from_few_round_trips() {
 #[tokio::test]
 async fn exactly_the_burst_is_served_by_several_who_lease() {
     let Some(server) = Server::start(Engine::Redis).await else { return };
-    let mut served = 0;
+    let mut granted = 0;
     let one = limiter(&server, SLOW, 1_000, Some(Lease::new())).await;
     let other = limiter(&server, SLOW, 1_000, Some(Lease::new())).await;
     loop {
-        let before = served;
-        served += u32::from(one.try_acquire().await.is_ok());
-        served += u32::from(other.try_acquire().await.is_ok());
-        if served == before {
+        let before = granted;
+        granted += u32::from(one.try_acquire().await.is_ok());
+        granted += u32::from(other.try_acquire().await.is_ok());
+        if granted == before {
             break;
         }
     }
-    assert_eq!(served, 1_000);
+    assert_eq!(granted, 1_000);
 }
 
 #[tokio::test]
@@ -84,22 +85,22 @@ async fn what_nobody_uses_is_given_back() {
 #[tokio::test]
 async fn those_who_wait_are_served_in_their_order_and_a_dropped_one_leaves_its_turn_to_the_next() {
     let Some(server) = Server::start(Engine::Redis).await else { return };
-    let limiter = limiter(&server, Rate::per_second(50), 20, Some(Lease::new())).await;
-    let strict = limiter_strict(&server).await;
+    let leased = limiter(&server, Rate::per_second(50), 20, Some(Lease::new())).await;
+    let strict = limiter(&server, Rate::per_second(50), 20, None).await;
     strict.try_acquire_many(20).await.unwrap();
-    let (served, mut order) = tokio::sync::mpsc::unbounded_channel();
+    let (granted, mut order) = tokio::sync::mpsc::unbounded_channel();
     let mut tasks = Vec::new();
     for number in 0..10 {
-        let (limiter, served) = (limiter.clone(), served.clone());
+        let (leased, granted) = (leased.clone(), granted.clone());
         tasks.push(tokio::spawn(async move {
-            limiter.acquire().await.unwrap();
-            served.send(number).unwrap();
+            leased.acquire().await.unwrap();
+            granted.send(number).unwrap();
         }));
         // They come one after the other.
         tokio::task::yield_now().await;
     }
     tasks[3].abort();
-    drop(served);
+    drop(granted);
     let mut numbers = Vec::new();
     while let Some(number) = timeout(PATIENCE, order.recv()).await.unwrap() {
         numbers.push(number);
@@ -107,8 +108,63 @@ async fn those_who_wait_are_served_in_their_order_and_a_dropped_one_leaves_its_t
     assert_eq!(numbers, [0, 1, 2, 4, 5, 6, 7, 8, 9]);
 }
 
-async fn limiter_strict(server: &Server) -> RedisLimiter {
-    limiter(server, Rate::per_second(50), 20, None).await
+#[tokio::test]
+async fn who_comes_later_does_not_overtake_one_who_waits() {
+    let Some(server) = Server::start(Engine::Redis).await else { return };
+    let leased = limiter(&server, Rate::per_second(50), 20, Some(Lease::new())).await;
+    let strict = limiter(&server, Rate::per_second(50), 20, None).await;
+    strict.try_acquire_many(20).await.unwrap();
+    let waiting = tokio::spawn({
+        let leased = leased.clone();
+        async move { leased.acquire().await }
+    });
+    eventually("it has booked", || async { strict.tokens().await.unwrap() < 0.0 }).await;
+    // Its turn comes, and it can't be polled, since this task keeps the only thread.
+    let turn_has_come = Instant::now() + Duration::from_millis(100);
+    while Instant::now() < turn_has_come {
+        assert_eq!(leased.acquire().into_future().now_or_never(), None);
+    }
+    timeout(PATIENCE, waiting).await.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn what_was_booked_for_one_who_went_away_is_given_back() {
+    let Some(server) = Server::start(Engine::Redis).await else { return };
+    let leased = limiter(&server, SLOW, 1_000, Some(Lease::new())).await;
+    let strict = limiter(&server, SLOW, 1_000, None).await;
+    strict.try_acquire_many(100).await.unwrap();
+    let mut acquire = leased.acquire_many(10).into_future();
+    assert_eq!((&mut acquire).now_or_never(), None);
+    eventually("it has booked", || async { strict.tokens().await.unwrap() < 899.0 }).await;
+    // It may have been told by now, and has not been polled.
+    drop(acquire);
+    eventually("all is back", || async { strict.tokens().await.unwrap() >= 900.0 }).await;
+}
+
+/// What was leased of a full bucket overflows while it is at hand, and others use what is minted instead.
+#[tokio::test]
+async fn what_has_overflowed_at_hand_is_not_used() {
+    let Some(server) = Server::start(Engine::Redis).await else { return };
+    let clock = ServerClock::read(&server.client()).await;
+    let lease = Lease::new().period(PATIENCE);
+    let leased = limiter(&server, Rate::per_second(1_000), 400, Some(lease)).await;
+    let strict = limiter(&server, Rate::per_second(1_000), 400, None).await;
+    for _ in 0..50 {
+        leased.acquire().await.unwrap();
+    }
+    sleep(Duration::from_millis(600)).await;
+    let asked = Instant::now();
+    strict.try_acquire_many(400).await.unwrap();
+    let burst = clock.used(asked, Instant::now());
+    let mut uses: Vec<Use> = (0..400).map(|_| burst).collect();
+    for _ in 0..100 {
+        let asked = Instant::now();
+        if leased.try_acquire().await.is_ok() {
+            uses.push(clock.used(asked, Instant::now()));
+        }
+    }
+    let excess = uses::excess(&uses, 1_000, 400);
+    assert!(excess <= 0.0, "{excess} too many");
 }
 
 #[tokio::test]
@@ -226,8 +282,8 @@ async fn no_window_has_too_many_uses_of_several_who_lease() {
                         }
                         let permits = u32::try_from(task % 3 + 1).unwrap();
                         limiter.acquire_many(permits).await.unwrap();
-                        let used = clock.used(Instant::now(), Instant::now());
-                        uses.extend((0..permits).map(|_| used));
+                        let at = clock.used(Instant::now(), Instant::now());
+                        uses.extend((0..permits).map(|_| at));
                     }
                     uses
                 });

@@ -1,16 +1,18 @@
 //! What is set holds for all who share a limit.
 
-use crate::support::{Engine, Server, eventually};
+use crate::support::{Engine, PATIENCE, Server, eventually};
 use paceline::redis::{Error, KeyedRedisLimiter, RedisLimiter};
 use paceline::{BuildError, RangeError, Rate};
 use redis::AsyncCommands;
+use tokio::time::timeout;
 
 const SLOW: Rate = Rate::per_hour(1);
 const FAST: Rate = Rate::per_second(1_000);
 
 async fn limiter(server: &Server, rate: Rate, burst: u32) -> RedisLimiter {
-    let builder = RedisLimiter::builder(server.connection().await, "test", rate).burst(burst);
-    builder.build().await.unwrap()
+    let builder =
+        RedisLimiter::builder(server.patient_connection().await, "test", rate).burst(burst);
+    builder.timeout(PATIENCE).build().await.unwrap()
 }
 
 #[tokio::test]
@@ -39,7 +41,7 @@ async fn who_calls_next_hears_of_a_change_and_who_waits_is_retimed() {
     one.set_burst(50).await.unwrap();
     assert_eq!((one.rate(), one.burst()), (FAST, 50));
     // It asks by itself.
-    waiting.await.unwrap().unwrap();
+    timeout(PATIENCE, waiting).await.unwrap().unwrap().unwrap();
     other.acquire().await.unwrap();
     assert_eq!((other.rate(), other.burst()), (FAST, 50));
 }
@@ -50,7 +52,7 @@ async fn what_was_set_outlives_the_memory_of_the_server_and_an_idle_time() {
     let one = limiter(&server, FAST, 1).await;
     let other = limiter(&server, FAST, 1).await;
     one.set_burst(20).await.unwrap();
-    let ttl: i64 = server.connection().await.pttl("paceline:{test}").await.unwrap();
+    let ttl: i64 = server.patient_connection().await.pttl("paceline:{test}").await.unwrap();
     assert_eq!(ttl, -1, "what was set does not expire");
     server.flush().await;
     // It has not heard of it.
@@ -66,7 +68,10 @@ async fn what_was_set_outlives_the_memory_of_the_server_and_an_idle_time() {
 async fn beyond_what_a_limiter_is_built_for_nothing_is_set() {
     let Some(server) = Server::start(Engine::Redis).await else { return };
     let builder = || async {
-        RedisLimiter::builder(server.connection().await, "test", SLOW).max_rate(FAST).max_burst(5)
+        RedisLimiter::builder(server.patient_connection().await, "test", SLOW)
+            .timeout(PATIENCE)
+            .max_rate(FAST)
+            .max_burst(5)
     };
     let limiter = builder().await.build().await.unwrap();
     let faster = Rate::per_second(1_001);
@@ -83,9 +88,9 @@ async fn beyond_what_a_limiter_is_built_for_nothing_is_set() {
 #[tokio::test]
 async fn each_key_has_a_limit_of_its_own_which_is_gone_when_it_is_full() {
     let Some(server) = Server::start(Engine::Redis).await else { return };
-    let mut connection = server.connection().await;
+    let mut connection = server.patient_connection().await;
     let builder = KeyedRedisLimiter::builder(connection.clone(), "api", Rate::per_second(10));
-    let limiter = builder.burst(5).build().await.unwrap();
+    let limiter = builder.burst(5).timeout(PATIENCE).build().await.unwrap();
     limiter.try_acquire_many("a", 5).await.unwrap();
     assert!(limiter.try_acquire("a").await.is_err());
     limiter.try_acquire_many("b", 2).await.unwrap();

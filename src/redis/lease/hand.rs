@@ -1,7 +1,7 @@
 //! What a process has at hand and what it knows of the demand: all that happens at one instant. Pure.
 
 use super::seen::Seen;
-use super::sizing::{Demand, Sizing};
+use super::sizing::{Demand, Sizing, is_low};
 use super::stock::{Batch, Finding, Stock};
 use crate::redis::reply::{Booking, Reply};
 use crate::redis::settings::Settings;
@@ -99,8 +99,7 @@ impl Hand {
 
     /// How many more to ask for before somebody must wait for them, if that is due.
     pub(crate) fn refill_early(&mut self, now: u64) -> Option<u32> {
-        let is_low = self.sizing.is_low(self.left(now), self.target);
-        if is_low { self.refill(1, now) } else { None }
+        if is_low(self.left(now), self.target) { self.refill(1, now) } else { None }
     }
 
     /// How many more to ask for, for one who needs `needs`; `None` if some are being asked for. To be

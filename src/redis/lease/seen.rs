@@ -34,7 +34,7 @@ impl Seen {
 
     /// Until when what begins at `position` has certainly not overflowed; for ever at a rate of zero.
     pub(crate) fn alive(&self, position: i64) -> u64 {
-        let end = position.saturating_add(self.grains(self.clock.settings.capacity));
+        let end = position.saturating_add(signed(self.clock.settings.capacity));
         let Some(time) = self.clock.due(end) else { return u64::MAX };
         // The clock that showed `now` may have been about to show the next microsecond.
         let ahead = self.ahead(time.saturating_sub(1));
@@ -43,7 +43,7 @@ impl Seen {
 
     /// The size of a token.
     pub(crate) fn token(&self) -> i64 {
-        self.grains(self.clock.settings.token)
+        signed(self.clock.settings.token)
     }
 
     /// How many tokens lie between what is handed out up to `end` and what is minted: none while it
@@ -59,11 +59,11 @@ impl Seen {
     fn ahead(&self, time: i64) -> i128 {
         (i128::from(time) - i128::from(self.now)) * NANOS_PER_MICRO
     }
+}
 
-    /// Settings are below 2^53.
-    fn grains(&self, grains: u64) -> i64 {
-        i64::try_from(grains).unwrap_or(i64::MAX)
-    }
+/// All of them are below 2^53.
+fn signed(grains: u64) -> i64 {
+    i64::try_from(grains).unwrap_or(i64::MAX)
 }
 
 fn clamp(time: i128) -> u64 {

@@ -30,6 +30,12 @@ const GROWTH: u64 = 4;
 /// they are used.
 const WORTHWHILE: u32 = 4;
 
+/// Whether to ask for more when so many are `left` of a lease of this `size`: early enough that half a
+/// period is left for the way to the server.
+pub(crate) fn is_low(left: u32, size: u32) -> bool {
+    size >= WORTHWHILE && left < size.div_ceil(2)
+}
+
 impl Sizing {
     /// The size of the next lease: what is used in a period and what is waited for, approached from the
     /// `last` size, and enough for one who `needs` so many.
@@ -52,12 +58,6 @@ impl Sizing {
 
     pub(crate) fn at_most(self, size: u32) -> u32 {
         size.clamp(1, self.most.max(1))
-    }
-
-    /// Whether to ask for more when so many are `left` of leases of this `size`: early enough that half
-    /// a period is left for the way to the server.
-    pub(crate) fn is_low(self, left: u32, size: u32) -> bool {
-        size >= WORTHWHILE && left < size.div_ceil(2)
     }
 
     /// How many more to ask for since they overflow before a period is over, of a bucket that keeps
@@ -138,9 +138,9 @@ mod tests {
 
     #[test]
     fn small_leases_are_not_asked_for_before_they_are_wanted() {
-        assert!(!SIZING.is_low(0, 3));
-        assert!(SIZING.is_low(1, 4));
-        assert!(!SIZING.is_low(2, 4));
+        assert!(!is_low(0, 3));
+        assert!(is_low(1, 4));
+        assert!(!is_low(2, 4));
     }
 
     proptest! {

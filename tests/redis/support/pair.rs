@@ -1,7 +1,9 @@
 //! A limit on a server beside a limiter of one process: both are asked the same at the same times.
 
-use paceline::redis::{Builder, RedisLimiter, Reservation, TimeSource};
-use paceline::{Limiter, Rate, TryAcquireError};
+use super::PATIENCE;
+use futures::future::join_all;
+use paceline::redis::{Builder, Error, RedisLimiter, Reservation, TimeSource};
+use paceline::{Limiter, Rate, ReserveError, TryAcquireError};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,7 +45,7 @@ impl<'a> Pair<'a> {
         let clock = Arc::new(AtomicU64::new(BEGINNING));
         let told = Arc::clone(&clock);
         let time = TimeSource::from_fn(move || Duration::from_micros(told.load(Ordering::SeqCst)));
-        let remote = remote.timeout(Duration::from_secs(20)).time(time).build().await;
+        let remote = remote.timeout(PATIENCE).time(time).build().await;
         let remote = remote.expect("the server is up");
         let began = Instant::now();
         Self { remote, local, nanos, later, began, clock, booked: RefCell::default() }
@@ -78,8 +80,12 @@ impl<'a> Pair<'a> {
     }
 
     pub(crate) async fn try_acquire(&self, n: u32) {
-        let ours = self.local.try_acquire_many_at(n, self.local_now());
         let theirs = self.remote.try_acquire_many(n).await;
+        self.compare_try(n, theirs);
+    }
+
+    fn compare_try(&self, n: u32, theirs: Result<(), Error<TryAcquireError>>) {
+        let ours = self.local.try_acquire_many_at(n, self.local_now());
         assert_eq!(theirs.is_ok(), ours.is_ok(), "{theirs:?} is not {ours:?}");
         let (Err(theirs), Err(ours)) = (theirs, ours) else { return };
         self.assert_times(theirs.retry_after(), ours.retry_after());
@@ -90,6 +96,10 @@ impl<'a> Pair<'a> {
 
     pub(crate) async fn reserve(&self, id: u32, n: u32) {
         let theirs = self.remote.reserve_many(n).await;
+        self.compare_reserve(id, n, theirs);
+    }
+
+    fn compare_reserve(&self, id: u32, n: u32, theirs: Result<Reservation, Error<ReserveError>>) {
         match (theirs, self.local.reserve_many_at(n, self.local_now())) {
             (Ok(theirs), Ok(ours)) => {
                 let booked = Booked { theirs, ours, retimed: false };
@@ -97,6 +107,18 @@ impl<'a> Pair<'a> {
             }
             (Err(theirs), Err(ours)) => assert_eq!(theirs.refusal(), Some(&ours)),
             (theirs, ours) => panic!("{theirs:?} is not {ours:?}"),
+        }
+    }
+
+    /// Tries and reserves in turn, so many permits each, all sent together: in a runtime of one thread.
+    pub(crate) async fn together(&self, id: u32, permits: &[u32]) {
+        let theirs = permits.iter().map(|n| async {
+            tokio::join!(self.remote.try_acquire_many(*n), self.remote.reserve_many(*n))
+        });
+        let theirs = join_all(theirs).await;
+        for ((id, n), (tried, reserved)) in (id..).zip(permits).zip(theirs) {
+            self.compare_try(*n, tried);
+            self.compare_reserve(id, *n, reserved);
         }
     }
 

@@ -3,13 +3,15 @@
 //!
 //! It starts servers of its own, on ports that are free. `--quick` only shows that everything runs;
 //! `--only WORD` keeps the figures whose name contains the word (`strict`, `script`, `memory`, `leased`,
-//! `total`, `outage`); `--runs N` measures each figure in so many rounds and prints the median.
+//! `total`,
+//! `outage`, `overload`); `--runs N` measures each figure in so many rounds and prints the median.
 
 mod floors;
 mod leased;
 mod load;
 mod memory;
 mod outage;
+mod overload;
 mod server;
 mod strict;
 #[expect(dead_code, unused_imports, reason = "the tests do more to their servers")]
@@ -73,6 +75,9 @@ async fn run(engine: Engine, options: &Options) {
     }
     if options.wants("leased") {
         leased::measure(&server, plan).await;
+    }
+    if options.wants("overload") {
+        overload::measure(&server, plan).await;
     }
     if options.wants("outage") {
         outage::measure(engine, plan).await;

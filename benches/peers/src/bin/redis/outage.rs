@@ -7,7 +7,7 @@ use crate::{
 };
 use paceline::{
     Rate,
-    redis::{Error, Lease, RedisLimiter, connect},
+    redis::{Builder, Error, Lease, RedisLimiter, connect},
 };
 use paceline_peers::table::{Table, tenths};
 use std::{
@@ -39,7 +39,7 @@ pub(crate) async fn measure(engine: Engine, plan: Plan) {
         let connection = connect(server.client()).await.expect("the server is up");
         let rate = Rate::per_second(RATE.into());
         let builder = RedisLimiter::builder(connection, "outage", rate).burst(BURST);
-        let builder = lease.into_iter().fold(builder, |builder, lease| builder.lease(lease));
+        let builder = lease.into_iter().fold(builder, Builder::lease);
         let limiter = Arc::new(builder.build().await.expect("the server is up"));
         let stop = Arc::new(AtomicBool::new(false));
         let mut tasks = JoinSet::new();

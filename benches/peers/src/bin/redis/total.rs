@@ -60,9 +60,9 @@ pub(crate) async fn measure(server: &Server, plan: Plan) {
 /// How much of what may be used in the seconds after the start is.
 fn part(uses: &[Use], start: u64, seconds: u64) -> f64 {
     let within = |used: &&Use| (start..start + seconds * 1_000_000).contains(&used.latest);
-    let used = u32::try_from(uses.iter().filter(within).count()).expect("some thousands");
+    let count = u32::try_from(uses.iter().filter(within).count()).expect("some thousands");
     let limit = u32::try_from(RATE * seconds).expect("some thousands");
-    f64::from(used) / f64::from(limit)
+    f64::from(count) / f64::from(limit)
 }
 
 /// Acquires again and again, from half a second before the start until the time is over, and prints all uses.
