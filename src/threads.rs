@@ -4,7 +4,7 @@ use crate::sleep::{Look, Nap};
 use crate::turns::Waiters;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -25,7 +25,7 @@ impl Wake for Unpark {
 /// Waits until `look` is done with what it sees, as [`Sleeper::poll`](crate::sleep::Sleeper::poll)
 /// does, and like it listens before it looks.
 pub(crate) fn park<T>(waiters: &Waiters, mut look: impl FnMut(u64) -> Look<T>) -> T {
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let waker = unpark_this_thread();
     let cx = &mut Context::from_waker(&waker);
     let mut changed = pin!(waiters.changed.notified());
     loop {
@@ -45,6 +45,23 @@ pub(crate) fn park<T>(waiters: &Waiters, mut look: impl FnMut(u64) -> Look<T>) -
             Nap::Yield => thread::yield_now(),
         }
     }
+}
+
+/// Waits for a future that needs no timer.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    let waker = unpark_this_thread();
+    let cx = &mut Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(cx) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+fn unpark_this_thread() -> Waker {
+    Waker::from(Arc::new(Unpark(thread::current())))
 }
 
 /// # Panics

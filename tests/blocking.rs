@@ -2,7 +2,7 @@
 
 use paceline::smooth::{SmoothBursty, SmoothWarmingUp};
 use paceline::window::{FixedWindow, SlidingLog, SlidingWindow};
-use paceline::{AcquireError, DynRateLimit, LeakyBucket, Limiter, Rate, Striped};
+use paceline::{AcquireError, Concurrency, DynRateLimit, LeakyBucket, Limiter, Rate, Striped};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::thread;
@@ -209,5 +209,31 @@ fn a_key_has_its_turns_too() {
     runtime().block_on(async {
         let blocks = AssertUnwindSafe(|| keyed.blocking_acquire("carol"));
         assert!(catch_unwind(blocks).is_err());
+    });
+}
+
+#[test]
+fn a_thread_waits_for_a_place() {
+    let places = Concurrency::new(2);
+    let (one, both) = (places.blocking_acquire().unwrap(), places.clone());
+    thread::scope(|scope| {
+        let (began, begins) = mpsc::channel();
+        let waiter = scope.spawn(move || {
+            began.send(()).unwrap();
+            both.blocking_acquire_many(2).map(drop)
+        });
+        begins.recv().unwrap();
+        thread::yield_now();
+        drop(one);
+        assert_eq!(waiter.join().unwrap(), Ok(()));
+    });
+    let _both = places.blocking_acquire_many(2).unwrap();
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| places.blocking_acquire().map(drop));
+        places.close();
+        assert_eq!(waiter.join().unwrap(), Err(AcquireError::Closed));
+    });
+    runtime().block_on(async {
+        assert!(catch_unwind(AssertUnwindSafe(|| places.blocking_acquire())).is_err());
     });
 }

@@ -422,7 +422,7 @@ impl Line {
     /// Makes free again what was booked beyond the first `used` tokens.
     #[cfg(feature = "io")]
     pub(crate) fn give_back_beyond(&self, now: u64, booking: &Booking, used: u32) {
-        self.give_back(now, &booking.beyond(self.token.times(used)));
+        self.give_back(now, &booking.beyond(self.cost(used)));
     }
 
     /// Moves the end of the line back over `piece`, if it is the last one.

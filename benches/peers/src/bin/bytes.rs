@@ -134,16 +134,16 @@ fn spent(copying: Copying, rate: u64, length: u64) -> (Duration, Duration) {
             }
             _ => tokio::spawn(async move { receive(to, buffer).await }),
         };
-        sent.await.expect("no panic");
+        sent.await.expect("no panic").expect("it is sent");
         assert_eq!(received.await.expect("no panic"), length);
         (began.elapsed(), process::cpu().saturating_sub(cpu))
     })
 }
 
-async fn send(mut to: impl AsyncWrite + Unpin, length: u64, buffer: usize) {
+async fn send(mut to: impl AsyncWrite + Unpin, length: u64, buffer: usize) -> std::io::Result<()> {
     let mut bytes = BufReader::with_capacity(buffer, repeat(7).take(length));
-    copy_buf(&mut bytes, &mut to).await.expect("it is sent");
-    to.shutdown().await.expect("it is shut down");
+    copy_buf(&mut bytes, &mut to).await?;
+    to.shutdown().await
 }
 
 async fn receive(from: impl AsyncRead + Unpin, buffer: usize) -> u64 {
@@ -163,6 +163,7 @@ fn shares(count: usize, rate: u64, time: Duration) -> Vec<u64> {
         let tasks: Vec<_> = connections
             .into_iter()
             .map(|(from, to)| {
+                // Until the other end is dropped.
                 tokio::spawn(async move { send(from, u64::MAX, 64 << 10).await });
                 let mut to = to.rate_limit_reads(limiter.clone());
                 tokio::spawn(async move {
