@@ -398,7 +398,8 @@ where
             self.leave_places(1);
         } else if present.is_small() && !word.has_own() {
             // It costs nothing to speak of to have the key where it is found soonest.
-            self.replace(hash, page, when, 0);
+            let merged = present.merged(&self.quotas, &self.hasher, when);
+            self.put(self.place(hash), page, merged);
         }
         added
     }
@@ -447,6 +448,12 @@ where
     /// False if there are as many keys as before.
     fn replace_at(&self, place: usize, page: &Seen<Page<K>>, when: When, gone: usize) -> bool {
         let next = present(page).replaced(&self.quotas, &self.hasher, when, gone);
+        self.put(place, page, next)
+    }
+
+    /// Puts `next` in the place of `page`, unless somebody else has put something there. False if there
+    /// are as many keys as before.
+    fn put(&self, place: usize, page: &Seen<Page<K>>, next: Page<K>) -> bool {
         // It is sealed, so it has as many keys as it ever had; and keys do not become more by this.
         let fewer = present(page).len() - next.len();
         // Also if no key is left: who comes with an older time finds what was forgotten since.
