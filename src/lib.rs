@@ -80,7 +80,8 @@
 //!
 //! Time is Tokio's, unless [`Builder::clock`] says otherwise: under `tokio::time::pause` and
 //! `advance` (feature `test-util` of Tokio) all of it follows the paused clock. The machine's wall
-//! clock is read once, and only for a window that is aligned to it. All arithmetic that decides is
+//! clock is read once, and only for a window that is aligned to it (and by the client of the feature
+//! `reqwest`, for a `Retry-After` that is a date). All arithmetic that decides is
 //! in whole numbers; there is no drift, and no limit on uptime.
 //!
 //! # Features

@@ -215,16 +215,7 @@ fn a_million_clients_take_no_more_memory_than_there_is_room_for_and_nobody_gets_
         let peer = if number % 2 == 0 {
             IpAddr::V4(Ipv4Addr::from_bits(0xc000_0300 + number))
         } else {
-            IpAddr::V6(Ipv6Addr::new(
-                0x2001,
-                0xdb8,
-                (number >> 16) as u16,
-                number as u16,
-                0,
-                0,
-                0,
-                1,
-            ))
+            IpAddr::V6(Ipv6Addr::from_bits((0x2001_0db8_0000_0000 + u128::from(number)) << 64))
         };
         admit(peer);
         if number % 1000 == 0 {
@@ -233,6 +224,12 @@ fn a_million_clients_take_no_more_memory_than_there_is_room_for_and_nobody_gets_
         }
     }
     assert!(keyed.len() <= 10_000);
+}
+
+#[test]
+fn unless_a_limiter_is_given_there_is_a_cap() {
+    let policy = Policy::new("client", Rate::per_day(1), 1);
+    assert_eq!(policy.limiter().max_keys(), Some(100_000));
 }
 
 #[test]

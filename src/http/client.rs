@@ -88,6 +88,10 @@ impl ClientAddr {
     pub fn address(&self, request: Head<'_>) -> Option<IpAddr> {
         let peer = (self.peer)(request)?.to_canonical();
         let trusted = |address| self.trusted.iter().any(|network| network.contains(&address));
+        if !trusted(peer) {
+            // No header matters then, and none is looked for.
+            return Some(peer);
+        }
         match self.says {
             Says::XForwardedFor => nearest(peer, x_forwarded_for(request.headers), trusted),
             Says::Forwarded => nearest(peer, forwarded(request.headers), trusted),

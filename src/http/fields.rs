@@ -36,28 +36,25 @@ impl Fields {
         if !self.draft && !self.x {
             return;
         }
-        let (mut policies, mut limits) = (List::default(), List::default());
+        let (mut policies, mut limits) = (None, None);
         let mut tightest: Option<Standing> = None;
         for ask in asks.iter() {
             let standing = ask.policy.limiter().standing(ask.key);
             if standing.rate.is_unlimited() {
                 continue;
             }
-            policies.item(|list| ask.policy.describe(standing.rate, standing.burst, list));
+            policies =
+                Some(joined(policies, ask.policy.description(standing.rate, standing.burst)));
             if told(ask) {
-                limits.item(|list| {
-                    list.extend(ask.policy.quoted_name().as_bytes());
-                    parameter(list, b";r=", standing.left.into());
-                    if let Some(next) = standing.next {
-                        parameter(list, b";t=", seconds(next));
-                    }
-                });
+                limits = Some(joined(limits, limit(ask.policy.quoted_name(), standing)));
                 tightest = tightest.filter(|other| other.left <= standing.left).or(Some(standing));
             }
         }
         if self.draft {
-            policies.append(headers, RATE_LIMIT_POLICY);
-            limits.append(headers, RATE_LIMIT);
+            // An answer that has them from another layer has both.
+            for (field, value) in [(RATE_LIMIT_POLICY, policies), (RATE_LIMIT, limits)] {
+                value.map(|value| headers.append(field, value));
+            }
         }
         if let Some(tightest) = tightest.filter(|_| self.x) {
             add_x(headers, tightest);
@@ -77,41 +74,34 @@ fn add_x(headers: &mut HeaderMap, tightest: Standing) {
     set(X_RESET, tightest.next.map_or(0, seconds));
 }
 
-/// A list of names with parameters (RFC 9651).
-#[derive(Default)]
-struct List(Vec<u8>);
-
-impl List {
-    fn item(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        if self.0.is_empty() {
-            self.0.reserve(64);
-        } else {
-            self.0.extend(b", ");
-        }
-        write(&mut self.0);
-    }
-
-    /// Appends it, if there is anything in it. An answer that has the field from another layer has both.
-    fn append(self, headers: &mut HeaderMap, field: HeaderName) {
-        match HeaderValue::from_bytes(&self.0) {
-            Ok(value) if !value.is_empty() => drop(headers.append(field, value)),
-            _ => {}
-        }
-    }
-}
-
-fn parameter(list: &mut Vec<u8>, name: &[u8], value: u64) {
-    list.extend(name);
-    list.extend(itoa::Buffer::new().format(value).as_bytes());
-}
-
 /// A policy as `RateLimit-Policy` tells of it.
-pub(super) fn describe(quoted_name: &str, rate: Rate, burst: u32, list: &mut Vec<u8>) {
-    list.extend(quoted_name.as_bytes());
-    parameter(list, b";q=", burst.into());
-    if let Some(window) = window(rate, burst) {
-        parameter(list, b";w=", window);
+pub(super) fn policy(quoted_name: &str, rate: Rate, burst: u32) -> HeaderValue {
+    item(quoted_name, [(b";q=", Some(burst.into())), (b";w=", window(rate, burst))])
+}
+
+/// What is left, as `RateLimit` tells of it.
+fn limit(quoted_name: &str, Standing { left, next, .. }: Standing) -> HeaderValue {
+    item(quoted_name, [(b";r=", Some(left.into())), (b";t=", next.map(seconds))])
+}
+
+/// A name with parameters (RFC 9651).
+fn item(quoted_name: &str, parameters: [(&[u8], Option<u64>); 2]) -> HeaderValue {
+    let mut item = Vec::with_capacity(64);
+    item.extend(quoted_name.as_bytes());
+    for (name, value) in parameters {
+        if let Some(value) = value {
+            item.extend(name);
+            item.extend(itoa::Buffer::new().format(value).as_bytes());
+        }
     }
+    HeaderValue::from_bytes(&item).expect("a policy has made sure of its name")
+}
+
+/// A list with one item more.
+fn joined(list: Option<HeaderValue>, item: HeaderValue) -> HeaderValue {
+    let Some(list) = list else { return item };
+    let joined = [list.as_bytes(), b", ", item.as_bytes()].concat();
+    HeaderValue::from_bytes(&joined).expect("both are values")
 }
 
 /// In how many seconds `burst` permits are minted. `None` if they never are.

@@ -3,7 +3,7 @@
 use super::{Head, Key, KeyOf, Refused, fields};
 use crate::keyed::{Keyed, Quota};
 use crate::rate::Rate;
-use http::{Method, StatusCode};
+use http::{HeaderValue, Method, StatusCode};
 use std::fmt;
 
 /// A limit with a name, the requests that are under it, and what each of them takes of it.
@@ -39,7 +39,7 @@ pub struct Policy {
     name: Box<str>,
     quoted_name: Box<str>,
     /// As clients are told of it, while its settings are these.
-    description: (Rate, u32, Box<[u8]>),
+    description: (Rate, u32, HeaderValue),
     limiter: Keyed<Key>,
     keys: Vec<Box<dyn KeyOf>>,
     without_key: WithoutKey,
@@ -88,12 +88,11 @@ impl Policy {
         assert!(printable, "the name {name:?} of a policy has not only printable ASCII in it");
         let quoted_name = quoted(name);
         let (rate, burst) = (limiter.rate(), limiter.burst());
-        let mut description = Vec::new();
-        fields::describe(&quoted_name, rate, burst, &mut description);
+        let description = fields::policy(&quoted_name, rate, burst);
         Self {
             name: name.into(),
             quoted_name: quoted_name.into(),
-            description: (rate, burst, description.into()),
+            description: (rate, burst, description),
             limiter,
             keys: Vec::new(),
             without_key: WithoutKey::Refused(StatusCode::BAD_REQUEST),
@@ -167,13 +166,13 @@ impl Policy {
         &self.quoted_name
     }
 
-    /// Writes how clients are told of it.
-    pub(super) fn describe(&self, rate: Rate, burst: u32, list: &mut Vec<u8>) {
+    /// How clients are told of it.
+    pub(super) fn description(&self, rate: Rate, burst: u32) -> HeaderValue {
         let (usual_rate, usual_burst, description) = &self.description;
         if (rate, burst) == (*usual_rate, *usual_burst) {
-            list.extend(description);
+            description.clone()
         } else {
-            fields::describe(&self.quoted_name, rate, burst, list);
+            fields::policy(&self.quoted_name, rate, burst)
         }
     }
 

@@ -10,7 +10,7 @@
 use super::own::{Own, Retired};
 use super::page::{Entry, Floors, GROUPS, Item, Page, Recent, group, items};
 use super::quota::Quotas;
-use super::table::When;
+use super::table::{When, hash};
 use crate::line::{Base, Position, Word, freeze};
 use crate::sync::{AtomicU64, Seen, Swap};
 use std::cmp::Reverse;
@@ -42,7 +42,7 @@ impl<K: Clone + Eq + Hash> Page<K> {
     ) -> Self {
         let mut all = self.frozen(quotas, hasher, when);
         let count = all.len();
-        let bases = self.bases_after(quotas, when, &all);
+        let bases = self.bases_after(bases(quotas, when), &all);
         all.retain(|key| key.own.is_some() || key.spent > bases[usize::from(key.quota)].position());
         let mut floors = self.floors_from(&bases);
         let more = (gone + all.len()).saturating_sub(count);
@@ -50,6 +50,15 @@ impl<K: Clone + Eq + Hash> Page<K> {
             floors.raise(key.hash, key.quota, key.spent, &bases);
         }
         Self::of(all, &bases, floors)
+    }
+
+    /// What takes its place with all its keys, also those that are full: a key that is full again before
+    /// it comes again is not to be left out and added each time.
+    pub(super) fn merged(&self, quotas: &Quotas, hasher: &impl BuildHasher, when: When) -> Self {
+        let all = self.frozen(quotas, hasher, when);
+        let here = (0..).zip(quotas.iter()).map(|(quota, _)| self.base(quota));
+        let bases = self.bases_after(here.collect(), &all);
+        Self::of(all, &bases, self.floors_from(&bases))
     }
 
     /// All its keys, once nothing of them changes any more; but for those of whose own limiters it is
@@ -68,7 +77,7 @@ impl<K: Clone + Eq + Hash> Page<K> {
             let word = freeze(word);
             let mut stays = Stays {
                 key: key.clone(),
-                hash: hasher.hash_one(key),
+                hash: hash(hasher, key),
                 quota,
                 spent: self.base(quota).read(word),
                 own: None,
@@ -103,10 +112,9 @@ impl<K: Clone + Eq + Hash> Page<K> {
         came.or_else(|| self.own_of_entry(index?))
     }
 
-    /// Where words count from in the page that takes its place: never further back than here, and not
-    /// so far back that one is out of reach.
-    fn bases_after(&self, quotas: &Quotas, when: When, all: &[Stays<K>]) -> Vec<Base> {
-        let mut after = bases(quotas, when);
+    /// Where words count from in the page that takes its place: from there, but never further back than
+    /// here, and not so far back that one is out of reach.
+    fn bases_after(&self, mut after: Vec<Base>, all: &[Stays<K>]) -> Vec<Base> {
         for (quota, base) in (0..).zip(&mut after) {
             *base = (*base).max(self.base(quota));
         }

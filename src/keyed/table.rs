@@ -73,8 +73,9 @@ where
         &self.quotas
     }
 
+    #[inline]
     pub(super) fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
-        self.hasher.hash_one(key)
+        hash(&self.hasher, key)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -397,7 +398,8 @@ where
             self.leave_places(1);
         } else if present.is_small() && !word.has_own() {
             // It costs nothing to speak of to have the key where it is found soonest.
-            self.replace(hash, page, when, 0);
+            let merged = present.merged(&self.quotas, &self.hasher, when);
+            self.put(self.place(hash), page, merged);
         }
         added
     }
@@ -446,6 +448,12 @@ where
     /// False if there are as many keys as before.
     fn replace_at(&self, place: usize, page: &Seen<Page<K>>, when: When, gone: usize) -> bool {
         let next = present(page).replaced(&self.quotas, &self.hasher, when, gone);
+        self.put(place, page, next)
+    }
+
+    /// Puts `next` in the place of `page`, unless somebody else has put something there. False if there
+    /// are as many keys as before.
+    fn put(&self, place: usize, page: &Seen<Page<K>>, next: Page<K>) -> bool {
         // It is sealed, so it has as many keys as it ever had; and keys do not become more by this.
         let fewer = present(page).len() - next.len();
         // Also if no key is left: who comes with an older time finds what was forgotten since.
@@ -551,6 +559,13 @@ impl<K: Clone> Page<K> {
     fn least_spent(&self, hash: u64, quota: u16) -> Position {
         self.base(quota).position().ahead(u128::from(self.floors.of(hash, quota)))
     }
+}
+
+/// The hash of a key. Multiplied (Knuth's multiplicative hashing), since pages go by the high bits, which
+/// are all alike where small numbers are their own hashes.
+#[inline]
+pub(super) fn hash(hasher: &impl BuildHasher, key: &(impl Hash + ?Sized)) -> u64 {
+    hasher.hash_one(key).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 fn present<K>(page: &Seen<Page<K>>) -> &Arc<Page<K>> {

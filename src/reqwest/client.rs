@@ -112,8 +112,7 @@ impl PacedClient {
             limiter.acquire().await?;
             let again = if retries > 0 { request.try_clone() } else { None };
             let response = self.client.execute(request).await?;
-            let Some(wait) = retry_after(response.status(), response.headers(), since_epoch())
-            else {
+            let Some(wait) = retry_after(response.status(), response.headers(), since_epoch) else {
                 return Ok(response);
             };
             let until = Instant::now() + wait.min(self.settings.max_pause).min(FAR_AWAY);

@@ -6,12 +6,12 @@ use std::time::{Duration, UNIX_EPOCH};
 
 /// How long the server asks to wait; `None` if it does not.
 ///
-/// `now` is the time since the Unix epoch, by which a date is read if the server does not tell its own:
-/// by that, clocks that differ do no harm.
+/// A date is read by the server's own clock, if it tells that, so that clocks that differ do no harm; if
+/// not, by `now`, the time since the Unix epoch.
 pub(super) fn retry_after(
     status: StatusCode,
     headers: &HeaderMap,
-    now: Duration,
+    now: impl FnOnce() -> Duration,
 ) -> Option<Duration> {
     if !matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
         return None;
@@ -22,7 +22,7 @@ pub(super) fn retry_after(
         return Some(Duration::from_secs(wait.parse().unwrap_or(u64::MAX)));
     }
     let until = date(headers, RETRY_AFTER)?;
-    Some(until.saturating_sub(date(headers, DATE).unwrap_or(now)))
+    Some(until.saturating_sub(date(headers, DATE).unwrap_or_else(now)))
 }
 
 /// A date, as the time since the Unix epoch.
@@ -42,7 +42,7 @@ mod tests {
     fn asked(fields: &[(HeaderName, &[u8])]) -> Option<Duration> {
         let value = |value| HeaderValue::from_bytes(value).unwrap();
         let headers = fields.iter().map(|(name, text)| (name.clone(), value(text))).collect();
-        retry_after(StatusCode::TOO_MANY_REQUESTS, &headers, NOW)
+        retry_after(StatusCode::TOO_MANY_REQUESTS, &headers, || NOW)
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "as what is asked for is")]
@@ -73,8 +73,8 @@ mod tests {
             assert_eq!(asked(&[(RETRY_AFTER, malformed)]), None);
         }
         let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static("1"))]);
-        assert_eq!(retry_after(StatusCode::MOVED_PERMANENTLY, &headers, NOW), None);
-        assert_eq!(retry_after(StatusCode::SERVICE_UNAVAILABLE, &headers, NOW), seconds(1));
+        assert_eq!(retry_after(StatusCode::MOVED_PERMANENTLY, &headers, || NOW), None);
+        assert_eq!(retry_after(StatusCode::SERVICE_UNAVAILABLE, &headers, || NOW), seconds(1));
     }
 
     proptest! {

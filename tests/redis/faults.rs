@@ -245,8 +245,8 @@ async fn what_a_process_that_dies_had_at_hand_is_lost_and_nothing_else() {
         for _ in 0..100 {
             limiter.acquire().await.unwrap();
         }
-        println!("used");
-        return std::future::pending().await;
+        // Until it is killed.
+        return sleep(PATIENCE).await;
     }
     let Some(server) = Server::start(Engine::Redis).await else { return };
     let mut workers = Workers::start(TEST, 1, |_| server.url());

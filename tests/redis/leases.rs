@@ -281,8 +281,9 @@ async fn no_window_has_too_many_uses_of_several_who_lease() {
                             continue;
                         }
                         let permits = u32::try_from(task % 3 + 1).unwrap();
+                        let asked = Instant::now();
                         limiter.acquire_many(permits).await.unwrap();
-                        let at = clock.used(Instant::now(), Instant::now());
+                        let at = clock.used(asked, Instant::now());
                         uses.extend((0..permits).map(|_| at));
                     }
                     uses
