@@ -142,7 +142,7 @@
 //!
 //! Redis 5, Valkey, or what runs their scripts; a Tokio runtime with its timer. The time that the client
 //! itself waits for an answer (500 ms unless set) is how late an answer may come such that what it booked is
-//! given back: with none, as [`connect`] has it, that is as long as the connection lives.
+//! given back: with none, as [`connect()`] has it, that is as long as the connection lives.
 
 mod acquire;
 mod builder;
