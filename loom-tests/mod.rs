@@ -1,10 +1,10 @@
 //! Every race that we can name, each a model named after it, checked with loom.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg paceline_loom" cargo test --release --lib loom_tests
+//! RUSTFLAGS="--cfg paceline_loom" cargo test --release --features keyed --lib loom_tests
 //! ```
 //!
-//! Attached to the library, so that they see its insides. Times are explicit. The set of holes is
+//! Attached to the library, so that they see its insides (`keyed.rs` to the module that it is of). Times are explicit. The set of holes is
 //! a stand-in here, whose operations are single steps; its real self is stressed in
 //! `tests/threads.rs`.
 
@@ -28,7 +28,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 /// A token each nanosecond, so that times in the models are small numbers.
-const EACH_NANOSECOND: Rate = Rate::per_second(1_000_000_000);
+pub(crate) const EACH_NANOSECOND: Rate = Rate::per_second(1_000_000_000);
 
 /// Checks every interleaving of up to three preemptions.
 ///
@@ -62,7 +62,7 @@ fn race<L: 'static, R: 'static>(
 /// thread's access of a word only if it was the last one, so a thread that loads a word before it
 /// stores to it hides what the main thread has loaded before; then only the other role, where the
 /// loads come later than the stores, finds the race.
-fn race_on<S: 'static, L: 'static, R: 'static>(
+pub(crate) fn race_on<S: 'static, L: 'static, R: 'static>(
     prepare: fn() -> S,
     left: impl Fn(&S) -> L + Copy + Send + Sync + 'static,
     right: impl Fn(&S) -> R + Copy + Send + Sync + 'static,

@@ -2,6 +2,7 @@
 
 use crate::error::{AcquireError, TryAcquireError};
 use crate::sync::{AtomicU32, Ordering};
+use crate::threads;
 use std::sync::Arc;
 use tokio::sync::{AcquireError as SemaphoreClosed, OwnedSemaphorePermit, Semaphore};
 
@@ -118,6 +119,35 @@ impl Concurrency {
         }
         let permit = Arc::clone(&self.shared.semaphore).acquire_many_owned(n).await;
         Ok(self.place(permit.map_err(|SemaphoreClosed { .. }| AcquireError::Closed)?))
+    }
+
+    /// Waits for a place by blocking this thread, without a runtime.
+    ///
+    /// # Errors
+    ///
+    /// As for [`acquire`](Self::acquire).
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    pub fn blocking_acquire(&self) -> Result<Place, AcquireError> {
+        self.blocking_acquire_many(1)
+    }
+
+    /// Waits for `n` places by blocking this thread. See [`blocking_acquire`](Self::blocking_acquire).
+    ///
+    /// # Errors
+    ///
+    /// As for [`acquire_many`](Self::acquire_many).
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    pub fn blocking_acquire_many(&self, n: u32) -> Result<Place, AcquireError> {
+        threads::assert_may_block();
+        threads::block_on(self.acquire_many(n))
     }
 
     /// Allows `limit` at a time from now on. Those who are in stay in: a lower limit lets the next in

@@ -3,7 +3,6 @@
 use crate::builder::Builder;
 use crate::error::{BuildError, RangeError};
 use crate::limiter::Limiter;
-use crate::line::{Booking, Patience, Refusal};
 use crate::rate::Rate;
 use crate::verbs::{turns_of_its_limiter, verbs};
 use std::fmt;
@@ -84,7 +83,7 @@ impl LeakyBucket {
     /// ```
     #[must_use]
     pub fn new(rate: Rate, capacity: u32) -> Self {
-        Self { limiter: Limiter::new(rate, 1), places: capacity }
+        Self { limiter: Limiter::new(rate, 1).with_places(capacity), places: capacity }
     }
 
     /// A queue of which more is said than its rate and capacity.
@@ -110,6 +109,11 @@ impl LeakyBucket {
         self.limiter.set_rate_at(rate, now)
     }
 
+    #[cfg(feature = "keyed")]
+    pub(crate) fn into_limiter(self) -> Limiter {
+        self.limiter
+    }
+
     /// How fast it drains.
     #[must_use]
     pub fn rate(&self) -> Rate {
@@ -133,10 +137,6 @@ impl LeakyBucket {
     #[must_use]
     pub fn level_at(&self, now: Instant) -> f64 {
         f64::from(self.limiter.burst()) - self.limiter.tokens_at(now)
-    }
-
-    fn book_in_line(&self, now: u64, n: u32, patience: Patience) -> Result<Booking, Refusal> {
-        self.limiter.line().book_to_queue(now, n, patience, self.places)
     }
 }
 
@@ -180,7 +180,7 @@ impl LeakyBucketBuilder {
         let Some(places) = capacity.checked_sub(delay) else {
             return Err(BuildError::DelayExceedsCapacity { delay, capacity });
         };
-        let limiter = builder.burst(delay.saturating_add(1)).build()?;
+        let limiter = builder.burst(delay.saturating_add(1)).build()?.with_places(places);
         Ok(LeakyBucket { limiter, places })
     }
 }

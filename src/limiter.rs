@@ -2,11 +2,14 @@
 
 use crate::acquire::Acquire;
 use crate::builder::{Builder, USUAL_SLACK};
-use crate::error::{Limited, RangeError, ReserveError, TryAcquireError};
+use crate::error::{AcquireError, Limited, RangeError, ReserveError, TryAcquireError};
+#[cfg(feature = "keyed")]
+use crate::line::Position;
 use crate::line::{Ask, Booking, Bounds, Line, Outlook, Patience, Refusal, Settings, Verdict};
 use crate::observe;
 use crate::rate::Rate;
 use crate::reservation::Reservation;
+use crate::stats::Stats;
 use crate::time::nanos;
 use crate::turns::{Turns, Waiters};
 use std::fmt;
@@ -108,6 +111,11 @@ impl Limiter {
 
     pub(crate) fn build(line: Line, waiters: Waiters) -> Self {
         Self { line, waiters }
+    }
+
+    /// One that lets no more than `places` permits be booked beyond what can be had.
+    pub(crate) fn with_places(self, places: u32) -> Self {
+        Self { line: self.line.with_places(places), ..self }
     }
 
     /// Takes a permit if there is one now.
@@ -219,6 +227,36 @@ impl Limiter {
         Acquire::owned(self, n)
     }
 
+    /// Waits for a permit by blocking this thread; says how long that took. It needs no runtime.
+    /// See [`Acquire::blocking`](crate::Acquire::blocking).
+    ///
+    /// # Errors
+    ///
+    /// As for [`acquire`](Self::acquire).
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    pub fn blocking_acquire(&self) -> Result<Duration, AcquireError> {
+        self.blocking_acquire_many(1)
+    }
+
+    /// Waits for `n` permits by blocking this thread. See [`blocking_acquire`](Self::blocking_acquire);
+    /// with a bound, it is `acquire_many(n).within(wait).blocking()`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`acquire`](Self::acquire).
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    pub fn blocking_acquire_many(&self, n: u32) -> Result<Duration, AcquireError> {
+        self.acquire_many(n).blocking()
+    }
+
     /// Books a permit, to be used when its turn comes.
     ///
     /// # Errors
@@ -267,14 +305,22 @@ impl Limiter {
     }
 
     fn reserve_at(&self, n: u32, now: u64) -> Result<Reservation<'_>, ReserveError> {
+        Ok(Reservation::new(self, self.book_ahead(n, now)?, n, now))
+    }
+
+    /// Books `n` permits for a reservation.
+    pub(crate) fn book_ahead(&self, n: u32, now: u64) -> Result<Booking, ReserveError> {
         match self.line.book(Ask::new(now, n, Patience::Forever)) {
-            Ok(booking) => Ok(Reservation::new(self, booking, n, now)),
+            Ok(booking) => Ok(booking),
             Err(Refusal::ExceedsBurst { burst }) => {
                 Err(ReserveError::ExceedsBurst { requested: n, burst })
             }
             Err(Refusal::NoRoom) => Err(ReserveError::DebtTooLarge { requested: n }),
             Err(Refusal::Closed) => Err(ReserveError::Closed),
-            Err(Refusal::Late(_) | Refusal::QueueFull { .. }) => unreachable!("it waits for ever"),
+            Err(Refusal::QueueFull { places }) => {
+                Err(ReserveError::QueueFull { max_waiters: places })
+            }
+            Err(Refusal::Late(_)) => unreachable!("it waits for ever"),
         }
     }
 
@@ -342,6 +388,24 @@ impl Limiter {
         observe::burst_set(burst);
         self.waiters.changed.notify_waiters();
         Ok(())
+    }
+
+    /// Whether it could be set to `rate`.
+    #[cfg(feature = "keyed")]
+    pub(crate) fn allows_rate(&self, rate: Rate) -> Result<(), RangeError> {
+        let max = self.line.bounds().rate;
+        if rate.exceeds(max) && !rate.is_unlimited() {
+            Err(RangeError::RateExceedsMax { rate, max })
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether it could be set to `burst`.
+    #[cfg(feature = "keyed")]
+    pub(crate) fn allows_burst(&self, burst: u32) -> Result<(), RangeError> {
+        let max = self.line.bounds().burst;
+        if burst > max { Err(RangeError::BurstExceedsMax { burst, max }) } else { Ok(()) }
     }
 
     /// What one of this rate and burst can be set to when nothing else is said.
@@ -415,7 +479,7 @@ impl Limiter {
     }
 
     /// Closes the limiter for good: every request is refused, and all who wait are let go with
-    /// [`AcquireError::Closed`](crate::AcquireError::Closed).
+    /// [`AcquireError::Closed`].
     pub fn close(&self) {
         self.line.close();
         observe::closed();
@@ -452,6 +516,44 @@ impl Limiter {
     #[must_use]
     pub fn tokens_at(&self, now: Instant) -> f64 {
         self.line.tokens(self.waiters.time.nanos(now))
+    }
+
+    /// What there is to see of it now. It is computed of the state: what nobody asks costs nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paceline::{Limiter, Rate};
+    /// let limiter = Limiter::new(Rate::per_second(100), 10);
+    /// let stats = limiter.stats();
+    /// assert_eq!((stats.tokens, stats.waiters, stats.holes), (10.0, 0, 0));
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        Stats::of(self)
+    }
+
+    /// Makes this the limiter that the keys of many have ones like.
+    #[cfg(feature = "keyed")]
+    pub(crate) fn for_keys(self) -> Self {
+        let now = self.now();
+        Self { line: self.line.for_keys(now), ..self }
+    }
+
+    /// A limiter like this one of which so much is spent, which goes by the same clock.
+    #[cfg(feature = "keyed")]
+    pub(crate) fn like(&self, spent: Position) -> Self {
+        Self { line: self.line.own_line(spent), waiters: self.waiters.like() }
+    }
+
+    /// Goes on as `other` does, if `follows` still holds; those who wait hear of it.
+    #[cfg(feature = "keyed")]
+    pub(crate) fn follow(&self, other: &Self, follows: impl Fn() -> bool) {
+        self.line.follow(&other.line, follows);
+        self.waiters.changed.notify_waiters();
+        if other.is_closed() {
+            self.close();
+        }
     }
 
     pub(crate) fn line(&self) -> &Line {
@@ -537,6 +639,14 @@ impl Turns for Limiter {
 
     fn give_back(&self, now: u64, booking: &Booking) {
         self.line.give_back(now, booking);
+    }
+
+    fn free(&self, now: u64) -> f64 {
+        self.line.tokens(now)
+    }
+
+    fn holes(&self, now: u64) -> usize {
+        self.line.holes(now)
     }
 }
 

@@ -4,7 +4,7 @@ mod float;
 pub(crate) mod ratio;
 #[cfg(feature = "serde")]
 mod serialize;
-mod text;
+pub(crate) mod text;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

@@ -2,8 +2,10 @@
 
 use crate::acquire::Acquire;
 use crate::error::{AcquireError, TryAcquireError};
+use crate::stats::Stats;
 use crate::turns::Turns;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -24,7 +26,8 @@ use tokio::time::Instant;
 ///     Ok(())
 /// }
 /// ```
-pub trait RateLimit: Send + Sync + sealed::Sealed {
+#[expect(private_bounds, reason = "it is implemented for the limiters of this crate alone")]
+pub trait RateLimit: Turns {
     /// The future of [`acquire`](Self::acquire): an [`Acquire`].
     type Acquire<'a>: Future<Output = Result<Duration, AcquireError>> + Send
     where
@@ -62,11 +65,63 @@ pub trait RateLimit: Send + Sync + sealed::Sealed {
     /// served before `deadline`.
     fn acquire_many_before(&self, n: u32, deadline: Instant) -> Self::Acquire<'_>;
 
+    /// As [`acquire_many`](Self::acquire_many), with a future that owns the limiter and so is
+    /// `'static`.
+    fn acquire_many_owned(self: Arc<Self>, n: u32) -> Self::Acquire<'static>
+    where
+        Self: 'static;
+
+    /// Waits for a permit by blocking this thread. See [`Acquire::blocking`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`acquire`](Self::acquire).
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    fn blocking_acquire(&self) -> Result<Duration, AcquireError> {
+        self.blocking_acquire_many(1)
+    }
+
+    /// Waits for `n` permits by blocking this thread. See [`Acquire::blocking`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`acquire_many`](Self::acquire_many).
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    fn blocking_acquire_many(&self, n: u32) -> Result<Duration, AcquireError>;
+
+    /// Waits for `n` permits by blocking this thread; refused at once, and nothing taken, if they can't
+    /// be had within `wait`. See [`Acquire::blocking`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`acquire_many_within`](Self::acquire_many_within).
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    fn blocking_acquire_many_within(
+        &self,
+        n: u32,
+        wait: Duration,
+    ) -> Result<Duration, AcquireError>;
+
     /// Closes the limiter for good: every request is refused, and all who wait are let go.
     fn close(&self);
 
     /// Whether the limiter is closed.
     fn is_closed(&self) -> bool;
+
+    /// What there is to see of it now. It is computed of the state: what nobody asks costs nothing.
+    fn stats(&self) -> Stats;
 }
 
 /// [`RateLimit`] for `dyn`: its futures are boxed.
@@ -106,20 +161,46 @@ pub trait DynRateLimit: Send + Sync {
     /// As [`RateLimit::acquire_many_before`].
     fn acquire_many_before(&self, n: u32, deadline: Instant) -> BoxAcquire<'_>;
 
+    /// As [`RateLimit::blocking_acquire`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`RateLimit::acquire`].
+    #[track_caller]
+    fn blocking_acquire(&self) -> Result<Duration, AcquireError>;
+
+    /// As [`RateLimit::blocking_acquire_many`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`RateLimit::acquire_many`].
+    #[track_caller]
+    fn blocking_acquire_many(&self, n: u32) -> Result<Duration, AcquireError>;
+
+    /// As [`RateLimit::blocking_acquire_many_within`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`RateLimit::acquire_many_within`].
+    #[track_caller]
+    fn blocking_acquire_many_within(
+        &self,
+        n: u32,
+        wait: Duration,
+    ) -> Result<Duration, AcquireError>;
+
     /// As [`RateLimit::close`].
     fn close(&self);
 
     /// As [`RateLimit::is_closed`].
     fn is_closed(&self) -> bool;
+
+    /// As [`RateLimit::stats`].
+    fn stats(&self) -> Stats;
 }
 
 /// The future of a [`DynRateLimit`]. Dropped before it completed, it gives its permits back.
 pub type BoxAcquire<'a> = Pin<Box<dyn Future<Output = Result<Duration, AcquireError>> + Send + 'a>>;
-
-mod sealed {
-    pub trait Sealed {}
-    impl<L: super::Turns> Sealed for L {}
-}
 
 impl<L: Turns> RateLimit for L {
     type Acquire<'a>
@@ -143,12 +224,35 @@ impl<L: Turns> RateLimit for L {
         Acquire::borrowed(self, n).before(deadline)
     }
 
+    fn acquire_many_owned(self: Arc<Self>, n: u32) -> Acquire<'static, L>
+    where
+        L: 'static,
+    {
+        Acquire::owned(self, n)
+    }
+
+    fn blocking_acquire_many(&self, n: u32) -> Result<Duration, AcquireError> {
+        Acquire::borrowed(self, n).blocking()
+    }
+
+    fn blocking_acquire_many_within(
+        &self,
+        n: u32,
+        wait: Duration,
+    ) -> Result<Duration, AcquireError> {
+        Acquire::borrowed(self, n).within(wait).blocking()
+    }
+
     fn close(&self) {
         Turns::close(self);
     }
 
     fn is_closed(&self) -> bool {
         Turns::is_closed(self)
+    }
+
+    fn stats(&self) -> Stats {
+        Stats::of(self)
     }
 }
 
@@ -177,11 +281,31 @@ impl<L: RateLimit> DynRateLimit for L {
         Box::pin(RateLimit::acquire_many_before(self, n, deadline))
     }
 
+    fn blocking_acquire(&self) -> Result<Duration, AcquireError> {
+        RateLimit::blocking_acquire(self)
+    }
+
+    fn blocking_acquire_many(&self, n: u32) -> Result<Duration, AcquireError> {
+        RateLimit::blocking_acquire_many(self, n)
+    }
+
+    fn blocking_acquire_many_within(
+        &self,
+        n: u32,
+        wait: Duration,
+    ) -> Result<Duration, AcquireError> {
+        RateLimit::blocking_acquire_many_within(self, n, wait)
+    }
+
     fn close(&self) {
         RateLimit::close(self);
     }
 
     fn is_closed(&self) -> bool {
         RateLimit::is_closed(self)
+    }
+
+    fn stats(&self) -> Stats {
+        RateLimit::stats(self)
     }
 }

@@ -4,8 +4,11 @@ use crate::error::AcquireError;
 use crate::limiter::Limiter;
 use crate::line::Booking;
 use crate::sleep::{Look, Sleeper};
+use crate::threads;
 use crate::turns::Turns;
+use std::fmt;
 use std::future::poll_fn;
+use std::ops::Deref;
 use std::pin::pin;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -43,20 +46,57 @@ use tokio::time::Instant;
 #[derive(Debug)]
 #[must_use = "a reservation that is dropped keeps its permits spent; `cancel` gives them back"]
 pub struct Reservation<'a> {
-    limiter: &'a Limiter,
+    limiter: Lent<'a>,
     booking: Booking,
     permits: u32,
     booked_at: u64,
 }
 
+/// The limiter that a turn is of.
+enum Lent<'a> {
+    Borrowed(&'a Limiter),
+    /// That of a key, which it has for as long as this lasts.
+    #[cfg(feature = "keyed")]
+    Held(Box<dyn Deref<Target = Limiter> + Send + Sync + 'a>),
+}
+
+impl Deref for Lent<'_> {
+    type Target = Limiter;
+
+    fn deref(&self) -> &Limiter {
+        match self {
+            Self::Borrowed(limiter) => limiter,
+            #[cfg(feature = "keyed")]
+            Self::Held(limiter) => limiter,
+        }
+    }
+}
+
+impl fmt::Debug for Lent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
 impl<'a> Reservation<'a> {
+    /// Of a limiter that is held for as long as the reservation lasts.
+    #[cfg(feature = "keyed")]
+    pub(crate) fn held(
+        limiter: impl Deref<Target = Limiter> + Send + Sync + 'a,
+        booking: Booking,
+        permits: u32,
+        booked_at: u64,
+    ) -> Self {
+        Self { limiter: Lent::Held(Box::new(limiter)), booking, permits, booked_at }
+    }
+
     pub(crate) fn new(
         limiter: &'a Limiter,
         booking: Booking,
         permits: u32,
         booked_at: u64,
     ) -> Self {
-        Self { limiter, booking, permits, booked_at }
+        Self { limiter: Lent::Borrowed(limiter), booking, permits, booked_at }
     }
 
     /// When its turn comes; `None` if never.
@@ -163,20 +203,36 @@ impl<'a> Reservation<'a> {
     /// The future may be dropped at any time: the reservation stays as it is, and can be waited
     /// for again.
     pub async fn ready(&self) -> Result<(), AcquireError> {
-        let look = |now| {
-            if self.limiter.is_closed() {
-                return Look::Done(Err(AcquireError::Closed));
-            }
-            match self.turn() {
-                Some(turn) if turn <= now => Look::Done(Ok(())),
-                turn => Look::Wait(turn),
-            }
-        };
         // One whose turn has come needs no timer, nor a runtime.
-        if let Look::Done(outcome) = look(self.limiter.now()) {
+        if let Look::Done(outcome) = self.look(self.limiter.now()) {
             return outcome;
         }
         let mut sleeper = pin!(Sleeper::new(self.limiter.waiters()));
-        poll_fn(|cx| sleeper.as_mut().poll(cx, self.limiter.waiters(), look)).await
+        poll_fn(|cx| sleeper.as_mut().poll(cx, self.limiter.waiters(), |now| self.look(now))).await
+    }
+
+    /// Waits for the turn by blocking this thread, without a runtime.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ready`](Self::ready).
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    pub fn blocking_ready(&self) -> Result<(), AcquireError> {
+        threads::assert_may_block();
+        threads::park(self.limiter.waiters(), |now| self.look(now))
+    }
+
+    fn look(&self, now: u64) -> Look<Result<(), AcquireError>> {
+        if self.limiter.is_closed() {
+            return Look::Done(Err(AcquireError::Closed));
+        }
+        match self.turn() {
+            Some(turn) if turn <= now => Look::Done(Ok(())),
+            turn => Look::Wait(turn),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Waiting for a turn: the one way in which anything here waits.
+//! Waiting for a turn: the one way in which any task here waits. ([`threads`](crate::threads) is for threads.)
 //!
 //! Each who waits sleeps on a timer of its own, so one that is not polled again delays nobody. All of
 //! them listen to the limiter's one [`Notify`](tokio::sync::Notify), which tells of every change
@@ -15,7 +15,7 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// As good as never, and within what every platform's clock can tell.
-const FAR_AWAY: Duration = Duration::from_secs(30 * 365 * 86_400);
+pub(crate) const FAR_AWAY: Duration = Duration::from_secs(30 * 365 * 86_400);
 
 /// What one who waits makes of the state of things.
 pub(crate) enum Look<T> {
@@ -25,7 +25,7 @@ pub(crate) enum Look<T> {
 }
 
 /// How one who waits passes the time.
-enum Nap {
+pub(crate) enum Nap {
     /// By the timer until then; `None` is never.
     Until(Option<u64>),
     /// By letting others run.
@@ -36,7 +36,7 @@ impl Waiters {
     /// What to do at `now` when the turn comes then.
     ///
     /// A clock that stands still is paused, and does not move before everybody sleeps.
-    fn nap(&self, now: u64, turn: Option<u64>) -> Nap {
+    pub(crate) fn nap(&self, now: u64, turn: Option<u64>) -> Nap {
         match (turn, self.precise) {
             (Some(turn), Some(margin)) if now < turn.saturating_sub(margin) => {
                 Nap::Until(Some(turn - margin))

@@ -9,7 +9,7 @@ pub(crate) use pool::Pool;
 pub(crate) use stripe::Stripe;
 
 use crate::acquire::Acquire;
-use crate::error::{BuildError, RangeError, ReserveError, TryAcquireError};
+use crate::error::{AcquireError, BuildError, RangeError, ReserveError, TryAcquireError};
 use crate::limiter::Limiter;
 use crate::line::{Booking, Outlook, Patience, Refusal};
 use crate::rate::Rate;
@@ -20,6 +20,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::available_parallelism;
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// A [`Limiter`] for very high rates: threads take its permits from stripes that hold a few each, so
@@ -180,6 +181,36 @@ impl Striped {
         Acquire::owned(self, n)
     }
 
+    /// Waits for a permit by blocking this thread; says how long that took. It needs no runtime.
+    /// See [`Acquire::blocking`](crate::Acquire::blocking).
+    ///
+    /// # Errors
+    ///
+    /// As for [`acquire`](Self::acquire).
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    pub fn blocking_acquire(&self) -> Result<Duration, AcquireError> {
+        self.blocking_acquire_many(1)
+    }
+
+    /// Waits for `n` permits by blocking this thread. See [`blocking_acquire`](Self::blocking_acquire);
+    /// with a bound, it is `acquire_many(n).within(wait).blocking()`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`acquire`](Self::acquire).
+    ///
+    /// # Panics
+    ///
+    /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+    #[track_caller]
+    pub fn blocking_acquire_many(&self, n: u32) -> Result<Duration, AcquireError> {
+        self.acquire_many(n).blocking()
+    }
+
     /// Books a permit of the line, to be used when its turn comes.
     ///
     /// # Errors
@@ -241,7 +272,7 @@ impl Striped {
     }
 
     /// Closes the limiter for good: every request is refused, and all who wait are let go with
-    /// [`AcquireError::Closed`](crate::AcquireError::Closed).
+    /// [`AcquireError::Closed`].
     pub fn close(&self) {
         self.limiter.close();
         self.pool.close();
@@ -274,7 +305,7 @@ impl Striped {
     /// The permits that are free now. See [`Limiter::tokens`].
     #[must_use]
     pub fn tokens(&self) -> f64 {
-        self.limiter.tokens() + f64::from(self.pool.tokens())
+        self.free(self.limiter.now())
     }
 }
 
@@ -384,6 +415,14 @@ impl Turns for Striped {
 
     fn give_back(&self, now: u64, booking: &Booking) {
         self.limiter.give_back(now, booking);
+    }
+
+    fn free(&self, now: u64) -> f64 {
+        self.limiter.free(now) + f64::from(self.pool.tokens())
+    }
+
+    fn holes(&self, now: u64) -> usize {
+        self.limiter.holes(now)
     }
 }
 

@@ -14,6 +14,49 @@ mod real {
     use crossbeam_skiplist::SkipMap;
     use std::ops::Bound;
 
+    #[cfg(feature = "keyed")]
+    pub(crate) use self::swap::{Seen, Swap};
+
+    #[cfg(feature = "keyed")]
+    mod swap {
+        use arc_swap::{ArcSwapOption, Guard};
+        use std::sync::Arc;
+
+        /// A shared value, or none, that is replaced as a whole and read without a lock.
+        pub(crate) struct Swap<T>(ArcSwapOption<T>);
+
+        /// What was there when it was looked at.
+        pub(crate) struct Seen<T>(Guard<Option<Arc<T>>>);
+
+        impl<T> Swap<T> {
+            pub(crate) fn new(value: Option<Arc<T>>) -> Self {
+                Self(ArcSwapOption::new(value))
+            }
+
+            /// Sees all that was done before it was stored.
+            #[inline]
+            pub(crate) fn load(&self) -> Seen<T> {
+                Seen(self.0.load())
+            }
+
+            /// Stores `value` if there is still what was `seen`. False if not.
+            pub(crate) fn replace(&self, seen: &Seen<T>, value: Option<Arc<T>>) -> bool {
+                let before = self.0.compare_and_swap(&seen.0, value);
+                match (&*before, seen.get()) {
+                    (Some(before), Some(seen)) => Arc::ptr_eq(before, seen),
+                    (before, seen) => before.is_none() && seen.is_none(),
+                }
+            }
+        }
+
+        impl<T> Seen<T> {
+            #[inline]
+            pub(crate) fn get(&self) -> Option<&Arc<T>> {
+                self.0.as_ref()
+            }
+        }
+    }
+
     /// A lock-free ordered map: keys are never inserted while present, and of all who remove a
     /// key exactly one wins.
     pub(crate) struct SortedMap<K, V>(SkipMap<K, V>);
@@ -67,9 +110,9 @@ pub(crate) use real::*;
 #[cfg(all(test, paceline_loom))]
 mod model {
     pub(crate) use loom::sync::Mutex;
-    pub(crate) use loom::sync::atomic::{
-        AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
-    };
+    #[cfg(feature = "redis")]
+    pub(crate) use loom::sync::atomic::AtomicBool;
+    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
     use std::collections::BTreeMap;
     use std::ops::Bound;
@@ -99,6 +142,43 @@ mod model {
         ) -> Result<u128, u128> {
             let mut value = self.0.lock().unwrap();
             if *value == from { Ok(std::mem::replace(&mut *value, to)) } else { Err(*value) }
+        }
+    }
+
+    /// Stands in for the pointer that is replaced as a whole: each operation is one step.
+    #[cfg(feature = "keyed")]
+    pub(crate) struct Swap<T>(Mutex<Option<std::sync::Arc<T>>>);
+
+    #[cfg(feature = "keyed")]
+    pub(crate) struct Seen<T>(Option<std::sync::Arc<T>>);
+
+    #[cfg(feature = "keyed")]
+    impl<T> Swap<T> {
+        pub(crate) fn new(value: Option<std::sync::Arc<T>>) -> Self {
+            Self(Mutex::new(value))
+        }
+
+        pub(crate) fn load(&self) -> Seen<T> {
+            Seen(self.0.lock().unwrap().clone())
+        }
+
+        pub(crate) fn replace(&self, seen: &Seen<T>, value: Option<std::sync::Arc<T>>) -> bool {
+            let mut present = self.0.lock().unwrap();
+            let same = match (&*present, &seen.0) {
+                (Some(present), Some(seen)) => std::sync::Arc::ptr_eq(present, seen),
+                (present, seen) => present.is_none() && seen.is_none(),
+            };
+            if same {
+                *present = value;
+            }
+            same
+        }
+    }
+
+    #[cfg(feature = "keyed")]
+    impl<T> Seen<T> {
+        pub(crate) fn get(&self) -> Option<&std::sync::Arc<T>> {
+            self.0.as_ref()
         }
     }
 

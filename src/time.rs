@@ -37,7 +37,7 @@ impl From<quanta::Clock> for Clock {
 }
 
 /// A clock and the beginning of a limiter's time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Timeline {
     Tokio(Instant),
     #[cfg(feature = "quanta")]
@@ -126,7 +126,8 @@ impl Timeline {
 }
 
 /// The time of day and date of the machine's clock, as the time since the Unix epoch; zero if it is
-/// set to a time before that. Read only when a limiter is made that asks for it.
+/// set to a time before that. Read only when a limiter is made that asks for it, and for a
+/// `Retry-After` that is a date.
 pub(crate) fn since_epoch() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }

@@ -1,11 +1,12 @@
 //! What [`Acquire`](crate::Acquire) needs of a limiter, and what those who wait share.
 
-use crate::error::TryAcquireError;
+use crate::error::{AcquireError, TryAcquireError};
 use crate::line::{Outlook, Patience, Refusal};
 use crate::queue::Queue;
 use crate::time::Timeline;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// A limiter whose turns can be awaited. It is for the limiters of this crate alone.
@@ -76,6 +77,23 @@ pub(crate) trait Turns: Send + Sync {
 
     /// Makes free again what was booked and has not been used.
     fn give_back(&self, now: u64, booking: &Self::Booking);
+
+    /// The permits that are free at `now`, to look at; negative while more is booked.
+    fn free(&self, now: u64) -> f64;
+
+    /// How many intervals were given back and are not used again yet.
+    fn holes(&self, _now: u64) -> usize {
+        0
+    }
+
+    /// Told of each `acquire` that is served, but not by [`Self::take_at_once`].
+    fn served(&self, _waited: Duration) {}
+
+    /// Told of each `acquire` that is refused.
+    fn refused(&self, _error: &AcquireError) {}
+
+    /// Told of each `acquire` that is dropped while it waits.
+    fn cancelled(&self) {}
 }
 
 /// The clock, the bounds on the wait, and word of changes.
@@ -95,6 +113,13 @@ pub(crate) struct Waiters {
 impl Waiters {
     pub(crate) fn new(time: Timeline, max_wait: u64, queue: Queue, precise: Option<u64>) -> Self {
         Self { time, max_wait, queue, changed: Arc::new(Notify::new()), precise }
+    }
+
+    /// For another limiter by the same clock, with the same bounds.
+    #[cfg(feature = "keyed")]
+    pub(crate) fn like(&self) -> Self {
+        let queue = Queue::new(self.queue.places());
+        Self::new(self.time.clone(), self.max_wait, queue, self.precise)
     }
 }
 

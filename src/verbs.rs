@@ -3,8 +3,8 @@
 
 /// Gives a type that is `Turns` the methods that all limiters have.
 macro_rules! verbs {
-    ($limiter:ty) => {
-        impl $limiter {
+    ({ $($generics:tt)* } $limiter:ty) => {
+        impl $($generics)* $limiter {
             /// Takes a permit if there is one now.
             ///
             /// # Errors
@@ -86,6 +86,39 @@ macro_rules! verbs {
                 crate::Acquire::owned(self, n)
             }
 
+            /// Waits for a permit by blocking this thread; says how long that took. It needs no runtime.
+            /// See [`Acquire::blocking`](crate::Acquire::blocking).
+            ///
+            /// # Errors
+            ///
+            /// As for [`acquire`](Self::acquire).
+            ///
+            /// # Panics
+            ///
+            /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+            #[track_caller]
+            pub fn blocking_acquire(&self) -> Result<std::time::Duration, crate::AcquireError> {
+                self.blocking_acquire_many(1)
+            }
+
+            /// Waits for `n` permits by blocking this thread. See [`blocking_acquire`](Self::blocking_acquire);
+            /// with a bound, it is `acquire_many(n).within(wait).blocking()`.
+            ///
+            /// # Errors
+            ///
+            /// As for [`acquire`](Self::acquire).
+            ///
+            /// # Panics
+            ///
+            /// If it is called where asynchronous tasks run, as Tokio's own blocking functions do.
+            #[track_caller]
+            pub fn blocking_acquire_many(
+                &self,
+                n: u32,
+            ) -> Result<std::time::Duration, crate::AcquireError> {
+                self.acquire_many(n).blocking()
+            }
+
             /// Closes the limiter for good: every request is refused, and all who wait are let go
             /// with [`AcquireError::Closed`](crate::AcquireError::Closed).
             pub fn close(&self) {
@@ -98,6 +131,9 @@ macro_rules! verbs {
                 crate::turns::Turns::is_closed(self)
             }
         }
+    };
+    ($limiter:ty) => {
+        crate::verbs::verbs!({} $limiter);
     };
 }
 
@@ -147,7 +183,7 @@ macro_rules! turns_of_its_limiter {
                 permits: u32,
                 patience: crate::line::Patience,
             ) -> Result<Self::Booking, crate::line::Refusal> {
-                self.book_in_line(now, permits, patience)
+                self.limiter.book(now, permits, patience)
             }
 
             fn is_immediate(&self, booking: &Self::Booking) -> bool {
@@ -172,6 +208,14 @@ macro_rules! turns_of_its_limiter {
 
             fn give_back(&self, now: u64, booking: &Self::Booking) {
                 self.limiter.give_back(now, booking);
+            }
+
+            fn free(&self, now: u64) -> f64 {
+                self.limiter.free(now)
+            }
+
+            fn holes(&self, now: u64) -> usize {
+                self.limiter.holes(now)
             }
         }
     };

@@ -13,6 +13,7 @@ use std::time::Duration;
 struct Counting;
 
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+static FREED: AtomicUsize = AtomicUsize::new(0);
 
 // SAFETY: it does what the system's allocator does.
 unsafe impl GlobalAlloc for Counting {
@@ -23,6 +24,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        FREED.fetch_add(1, Ordering::Relaxed);
         // SAFETY: handed on.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -77,4 +79,61 @@ fn what_is_served_or_refused_at_once_allocates_nothing_and_sets_no_timer() {
     }
     assert!(both.try_acquire().is_err());
     assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before);
+
+    #[cfg(feature = "keyed")]
+    keys_are_looked_up_without_allocation(cx);
+}
+
+#[cfg(feature = "keyed")]
+fn keys_are_looked_up_without_allocation(cx: &mut Context<'_>) {
+    use paceline::Keyed;
+    use paceline::keyed::Quota;
+
+    let quota = Limiter::builder(Rate::per_day(1)).burst(100).max_wait(Duration::from_secs(1));
+    let keyed: Keyed<String, std::hash::RandomState> = Keyed::builder(quota.build().unwrap())
+        .quotas([Quota::new(Rate::per_day(1), 1)], |key: &String| usize::from(key == "other"))
+        .hasher(std::hash::RandomState::new())
+        .build()
+        .unwrap();
+    for key in ["key", "other"] {
+        assert!(keyed.try_acquire(key).is_ok());
+    }
+    let mut before = ALLOCATIONS.load(Ordering::Relaxed);
+    for _ in 0..33 {
+        assert!(keyed.try_acquire("key").is_ok());
+        assert!(keyed.peek("key").is_ok() && keyed.tokens("key") > 0.0);
+        assert!(pin!(keyed.acquire_many("key", 2)).as_mut().poll(cx).is_ready());
+    }
+    for _ in 0..33 {
+        assert!(keyed.try_acquire("key").is_err() && keyed.try_acquire("other").is_err());
+        let refused =
+            keyed.acquire("key").before(tokio::time::Instant::now() + Duration::from_secs(9));
+        assert!(pin!(refused).as_mut().poll(cx).is_ready());
+        assert!(pin!(keyed.acquire("key")).as_mut().poll(cx).is_ready());
+    }
+    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before);
+
+    // One that is not there is copied for `quotas` to look at, and not otherwise.
+    let quota = Quota::new(Rate::per_day(1), 2);
+    let keyed: Keyed<String> = Keyed::builder(quota).max_keys(100).build().unwrap();
+    assert!(keyed.try_acquire("other").is_ok());
+    before = ALLOCATIONS.load(Ordering::Relaxed);
+    assert!(keyed.peek("key").is_ok() && keyed.try_acquire_many("key", 3).is_err());
+    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before);
+
+    // Limiters of their own, and the keys that had them, go when nobody holds them any more.
+    let keyed: Keyed<u64> = Keyed::new(Rate::per_second(1_000_000_000), 1);
+    let live = || ALLOCATIONS.load(Ordering::Relaxed) - FREED.load(Ordering::Relaxed);
+    keyed.retain_busy();
+    for _ in 0..2 {
+        before = live();
+        let turns: Vec<_> = (0..500).map(|key| keyed.reserve(&key).unwrap()).collect();
+        assert_eq!(keyed.len(), 500);
+        assert!(live() > before + 1_000);
+        drop(turns);
+        keyed.retain_busy();
+        assert!(keyed.is_empty());
+    }
+    // What maps and pointers keep for their threads may come and go.
+    assert!(live() < before + 100, "of the second time nothing is left");
 }

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{SECOND, at, frozen};
-use paceline::{BuildError, Limiter, Rate, Refill};
+use paceline::{AcquireError, BuildError, Limiter, Rate, Refill};
 use proptest::prelude::*;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -53,6 +53,21 @@ fn all_of_a_period_come_at_its_end_and_none_before() {
         }
         assert_eq!(drain(&limiter, base + PERIOD * 60), 8);
     });
+}
+
+/// There is nothing to wait for, but it comes after its own deadline.
+#[tokio::test(start_paused = true)]
+async fn one_whose_deadline_has_passed_is_refused_in_the_middle_of_a_period() {
+    let limiter = limiter(per(5, PERIOD), 5, Refill::Interval);
+    advance(PERIOD / 3).await;
+    assert_eq!(
+        limiter.acquire().before(Instant::now() - NANO).await,
+        Err(AcquireError::WouldExceedDeadline {
+            requested: 1,
+            wait: Some(Duration::ZERO),
+            limit: Duration::ZERO,
+        })
+    );
 }
 
 #[test]

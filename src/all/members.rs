@@ -80,7 +80,7 @@ fn sorted(mut places: Vec<&Concurrency>) -> Vec<(&Concurrency, u32)> {
 }
 
 /// The weightier of two reasons: the one that holds longer.
-fn weightier(one: Option<TryAcquireError>, other: TryAcquireError) -> TryAcquireError {
+pub(crate) fn weightier(one: TryAcquireError, other: TryAcquireError) -> TryAcquireError {
     let weight = |error: &TryAcquireError| match error {
         TryAcquireError::Closed => 3,
         TryAcquireError::ExceedsBurst { .. } => 2,
@@ -90,10 +90,7 @@ fn weightier(one: Option<TryAcquireError>, other: TryAcquireError) -> TryAcquire
     // No hint is never, and that is longer than any.
     let hint =
         |error: &TryAcquireError| error.retry_after().map_or((1, None), |hint| (0, Some(hint)));
-    match one {
-        Some(one) if (weight(&one), hint(&one)) >= (weight(&other), hint(&other)) => one,
-        _ => other,
-    }
+    if (weight(&one), hint(&one)) >= (weight(&other), hint(&other)) { one } else { other }
 }
 
 /// What two limits say together: the one that is further from a turn. Of turns, the one that came
@@ -140,13 +137,9 @@ macro_rules! members_in_tuple {
             type Turns = (Option<$first::Turn>, $(Option<$rest::Turn>,)*);
 
             fn refusal(&self, n: u32, now: Instant) -> Option<TryAcquireError> {
-                let mut refusal = self.$first_at.peek(n, self.$first_at.time(now)).err();
-                $(
-                    if let Err(other) = self.$at.peek(n, self.$at.time(now)) {
-                        refusal = Some(weightier(refusal, other));
-                    }
-                )*
-                refusal
+                let first = self.$first_at.peek(n, self.$first_at.time(now)).err();
+                let all = [first, $(self.$at.peek(n, self.$at.time(now)).err()),*];
+                all.into_iter().flatten().reduce(weightier)
             }
 
             #[inline]
@@ -290,7 +283,7 @@ impl<M: Member> Members for [M] {
 
     fn refusal(&self, n: u32, now: Instant) -> Option<TryAcquireError> {
         let refusals = self.iter().filter_map(|member| member.peek(n, member.time(now)).err());
-        refusals.fold(None, |one, other| Some(weightier(one, other)))
+        refusals.reduce(weightier)
     }
 
     fn hold(&self, n: u32, now: Instant) -> Result<(), TryAcquireError> {

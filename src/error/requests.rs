@@ -43,6 +43,11 @@ impl TryAcquireError {
         }
     }
 
+    #[cfg(feature = "keyed")]
+    pub(crate) fn late(requested: u32, turn: crate::line::Turn) -> Self {
+        Self::Limited(Limited::new(requested, turn))
+    }
+
     /// How long to wait before the same request succeeds, if nobody else takes anything
     /// meanwhile: right to the nanosecond. `None` if it never will, or if nobody can tell, since it
     /// takes somebody who finishes.
@@ -134,6 +139,11 @@ pub enum ReserveError {
         /// How many permits were asked for.
         requested: u32,
     },
+    /// More would be booked ahead than may wait: of a [`LeakyBucket`](crate::LeakyBucket) for each key.
+    QueueFull {
+        /// How many may wait.
+        max_waiters: u32,
+    },
     /// The limiter is closed.
     Closed,
 }
@@ -176,9 +186,7 @@ impl Display for AcquireError {
                 f,
                 "the turn of {requested} permits never comes, beyond the wait of {limit:?} that is allowed"
             ),
-            Self::QueueFull { max_waiters } => {
-                write!(f, "{max_waiters} wait already, and no more may")
-            }
+            Self::QueueFull { max_waiters } => queue_full(f, *max_waiters),
             Self::ExceedsBurst { requested, burst } => exceeds_burst(f, *requested, *burst),
             Self::DebtTooLarge { requested } => debt_too_large(f, *requested),
             Self::Closed => closed(f),
@@ -191,9 +199,14 @@ impl Display for ReserveError {
         match self {
             Self::ExceedsBurst { requested, burst } => exceeds_burst(f, *requested, *burst),
             Self::DebtTooLarge { requested } => debt_too_large(f, *requested),
+            Self::QueueFull { max_waiters } => queue_full(f, *max_waiters),
             Self::Closed => closed(f),
         }
     }
+}
+
+fn queue_full(f: &mut Formatter<'_>, max_waiters: u32) -> fmt::Result {
+    write!(f, "{max_waiters} wait already, and no more may")
 }
 
 fn exceeds_burst(f: &mut Formatter<'_>, requested: u32, burst: u32) -> fmt::Result {

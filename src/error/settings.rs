@@ -51,6 +51,11 @@ pub enum BuildError {
         /// How many there is room for.
         capacity: u32,
     },
+    /// More quotas than there can be for the keys of a `Keyed`.
+    TooManyQuotas {
+        /// How many there would be: up to 65 536.
+        quotas: usize,
+    },
     /// Permits of a limit on a server can be leased by the server's time only.
     LeaseNeedsServerTime,
     /// There can't be so many stripes, or of so many permits.
@@ -107,6 +112,9 @@ impl Display for BuildError {
             ),
             Self::DelayExceedsCapacity { delay, capacity } => {
                 write!(f, "a delay after {delay} exceeds the capacity of {capacity}")
+            }
+            Self::TooManyQuotas { quotas } => {
+                write!(f, "{quotas} quotas are more than the 65536 that there can be")
             }
             Self::LeaseNeedsServerTime => {
                 f.write_str("permits are leased by the server's time, and another was asked for")

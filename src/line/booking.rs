@@ -75,8 +75,58 @@ impl Booking {
         one.into_iter().chain(many.iter().copied())
     }
 
+    /// What is left of it without the first `used` grains. Its turn has come.
+    #[cfg(feature = "io")]
+    pub(crate) fn beyond(&self, used: Grains) -> Self {
+        let mut used = u128::from(used.0);
+        let left = self.pieces().filter_map(|piece| {
+            let length = piece.end.beyond(piece.start);
+            let cut = used.min(length);
+            used -= cut;
+            #[expect(clippy::cast_possible_truncation, reason = "at most `used`")]
+            let start = piece.start + Grains(cut as u64);
+            (cut < length).then_some(Interval { start, ..piece })
+        });
+        Self::of_many(left.collect(), true)
+    }
+
     /// The length of all of it.
     pub(crate) fn length(&self) -> u128 {
         self.pieces().map(|piece| piece.end.beyond(piece.start)).sum()
+    }
+}
+
+#[cfg(all(test, feature = "io", not(paceline_loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_beyond_the_used_is_all_the_rest_in_its_place(
+            gaps_and_lengths in prop::collection::vec((0..9_u64, 1..9_u64), 1..6),
+            used in 0..60_u64,
+        ) {
+            let mut end = Position::ORIGIN;
+            let pieces: Vec<_> = gaps_and_lengths
+                .into_iter()
+                .map(|(gap, length)| {
+                    let start = end + Grains(gap);
+                    end = start + Grains(length);
+                    Interval { start, end }
+                })
+                .collect();
+            let grains = |booking: &Booking| -> Vec<Position> {
+                let of = |piece: Interval| {
+                    let length = u64::try_from(piece.end.beyond(piece.start)).unwrap();
+                    (0..length).map(move |n| piece.start + Grains(n))
+                };
+                booking.pieces().flat_map(of).collect()
+            };
+            let all = Booking::of_many(pieces, false);
+            let rest = all.beyond(Grains(used));
+            let used = usize::try_from(used).unwrap().min(grains(&all).len());
+            prop_assert_eq!(&grains(&all)[used..], &grains(&rest)[..]);
+        }
     }
 }

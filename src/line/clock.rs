@@ -182,7 +182,9 @@ impl Clock {
         }
         let (grains, rest) = self.speed.minted_in(now.saturating_sub(self.start), 0);
         let minted = self.origin.ahead(grains);
-        let unfinished = self.speed.whole == 0 && rest > self.speed.part;
+        let Speed { whole, part, .. } = self.speed;
+        // In steps nothing is begun; at a rate of zero neither, whatever its period.
+        let unfinished = whole == 0 && part > 0 && rest > part;
         Reading { minted, filled: minted.ahead(u128::from(unfinished)), rest }
     }
 
@@ -257,7 +259,7 @@ impl Speed {
     /// before; `None` if that is longer than `u64`.
     fn time_for(self, grains: u128, rest: u64) -> Option<u64> {
         let whole = u128::from(self.whole);
-        if self.is_unlimited() {
+        if grains == 0 || self.is_unlimited() {
             return Some(0);
         }
         if self.part == 0 {

@@ -20,6 +20,8 @@ mod scale;
 mod slack;
 mod state;
 mod windows;
+#[cfg(feature = "keyed")]
+mod words;
 
 pub(crate) use batch::Overflow;
 pub(crate) use booking::Booking;
@@ -29,6 +31,8 @@ pub(crate) use holes::{Free, Holes};
 pub(crate) use plain::Verdict;
 pub(crate) use position::{Interval, Position};
 pub(crate) use scale::Bounds;
+#[cfg(feature = "keyed")]
+pub(crate) use words::{Base, Untaken, Word, freeze, look_at, mark_own};
 
 #[cfg(feature = "redis")]
 pub(crate) use scale::{Grid, fit};
@@ -54,8 +58,12 @@ pub(crate) struct Line {
     minting: Minting,
     /// Whether each step is for itself; see [`windows`].
     has_windows: bool,
+    /// How many tokens may be booked beyond what can be had; as many as there can be for no limit.
+    places: u32,
     bounds: Bounds,
     slack: Slack,
+    /// Whether it only says how the lines of many keys are minted; see [`words`].
+    has_keys: bool,
 }
 
 /// What a line is made of.
@@ -96,8 +104,6 @@ pub(crate) struct Ask {
     pub(crate) now: u64,
     pub(crate) tokens: u32,
     pub(crate) patience: Patience,
-    /// How many tokens may be booked beyond what can be had now, with those that are asked for.
-    pub(crate) ahead: u32,
     /// How far back overflow is judged; see [`slack`].
     allowance: u64,
 }
@@ -106,7 +112,7 @@ impl Ask {
     /// By one who is judged by the present.
     #[inline]
     pub(crate) fn new(now: u64, tokens: u32, patience: Patience) -> Self {
-        Self { now, tokens, patience, ahead: u32::MAX, allowance: 0 }
+        Self { now, tokens, patience, allowance: 0 }
     }
 }
 
@@ -167,7 +173,13 @@ impl Line {
         let config = Config { clock, capacity, floor, rate, paused: None, overdrawn: Grains(0) };
         let spent = Position::ORIGIN - token.times(initial);
         let (state, holes, slack) = (State::new(config, spent), Holes::new(), Slack::new(slack));
-        Self { state, holes, token, minting, has_windows, bounds, slack }
+        let (places, has_keys) = (u32::MAX, false);
+        Self { state, holes, token, minting, has_windows, places, bounds, slack, has_keys }
+    }
+
+    /// One on which no more than `places` tokens may be booked beyond what can be had.
+    pub(crate) fn with_places(self, places: u32) -> Self {
+        Self { places, ..self }
     }
 
     /// Books the earliest tokens that can be had, if their turn comes in time. A refusal writes
@@ -213,19 +225,6 @@ impl Line {
         self.book(Ask { allowance: self.allowance(now), ..Ask::new(now, tokens, patience) })
     }
 
-    /// As [`Self::book_to_wait`], if no more than `ahead` tokens are booked then beyond what can
-    /// be had now.
-    pub(crate) fn book_to_queue(
-        &self,
-        now: u64,
-        tokens: u32,
-        patience: Patience,
-        ahead: u32,
-    ) -> Result<Booking, Refusal> {
-        let allowance = self.allowance(now);
-        self.book(Ask { ahead, allowance, ..Ask::new(now, tokens, patience) })
-    }
-
     /// How much lateness is forgiven at `now`, to those who wait.
     pub(crate) fn allowance(&self, now: u64) -> u64 {
         self.slack.allowance(now)
@@ -257,6 +256,10 @@ impl Line {
         Booking::of(Interval { start: end - self.token.times(tokens), end }, true)
     }
 
+    fn ahead(&self) -> Ahead {
+        Ahead { tokens: self.places, token: self.token }
+    }
+
     /// What so many tokens take of the line; as good as infinite if that is more than any burst.
     #[inline]
     fn cost(&self, tokens: u32) -> Grains {
@@ -266,34 +269,51 @@ impl Line {
     /// Books at the end of the line, unless it would have to wait there and there are holes.
     #[inline]
     fn book_tail(&self, ask: Ask) -> Answer {
-        let Ask { now, tokens, patience, ahead, allowance } = ask;
-        let ahead = Ahead { tokens: ahead, token: self.token };
-        let cost = self.cost(tokens);
         self.state.update(|view| {
-            match decide::admit(view.closed, &view.config, now, cost, self.token) {
-                Err(refusal) => return Step::Stay(Answer::Refused(refusal)),
-                Ok(decide::Demand::Nothing) => return Step::Stay(Answer::Nothing),
-                Ok(decide::Demand::Interval) => {}
-            }
-            let tail = Tail::at(now, &view.config, view.spent, allowance);
-            let interval = self.at_tail(&tail, &view.config, cost);
-            let immediate = interval.end <= tail.reach;
-            if !immediate || patience.is_over(now) {
-                if self.holes.are_about() {
-                    return Step::Stay(Answer::LookAtHoles);
-                }
-                if let Err(refusal) =
-                    decide::accept(now, &view.config, &tail, interval.end, patience, ahead)
-                {
-                    return Step::Stay(Answer::Refused(refusal));
-                }
-            }
-            Step::Forward {
-                start: interval.start,
-                end: interval.end,
-                then: Answer::Booked(tail.start, interval, immediate),
+            let about = || self.holes.are_about();
+            match self.answer(view.closed, &view.config, view.spent, ask, about) {
+                Answer::Booked(tail, interval, immediate) => Step::Forward {
+                    start: interval.start,
+                    end: interval.end,
+                    then: Answer::Booked(tail, interval, immediate),
+                },
+                answer => Step::Stay(answer),
             }
         })
+    }
+
+    /// What the end of a line that is `spent` so far says of a request, where there may be holes as
+    /// `holes_are_about` says.
+    #[inline]
+    fn answer(
+        &self,
+        closed: bool,
+        config: &Config,
+        spent: Position,
+        ask: Ask,
+        holes_are_about: impl FnOnce() -> bool,
+    ) -> Answer {
+        let Ask { now, tokens, patience, allowance } = ask;
+        let cost = self.cost(tokens);
+        match decide::admit(closed, config, now, cost, self.token) {
+            Err(refusal) => return Answer::Refused(refusal),
+            Ok(decide::Demand::Nothing) => return Answer::Nothing,
+            Ok(decide::Demand::Interval) => {}
+        }
+        let tail = Tail::at(now, config, spent, allowance);
+        let interval = self.at_tail(&tail, config, cost);
+        let immediate = interval.end <= tail.reach;
+        if !immediate || patience.is_over(now) {
+            if holes_are_about() {
+                return Answer::LookAtHoles;
+            }
+            let ahead = self.ahead();
+            if let Err(refusal) = decide::accept(now, config, &tail, interval.end, patience, ahead)
+            {
+                return Answer::Refused(refusal);
+            }
+        }
+        Answer::Booked(tail.start, interval, immediate)
     }
 
     /// Books the earliest run of free tokens, holes first and then the end of the line.
@@ -331,8 +351,7 @@ impl Line {
 
     /// The earliest run of free tokens that serves `ask`; none if it needs nothing.
     fn plan(&self, view: &View, ask: Ask) -> Result<Option<Plan>, Refusal> {
-        let Ask { now, tokens, patience, ahead, allowance } = ask;
-        let ahead = Ahead { tokens: ahead, token: self.token };
+        let Ask { now, tokens, patience, allowance } = ask;
         let config = &view.config;
         let cost = self.cost(tokens);
         match decide::admit(view.closed, config, now, cost, self.token)? {
@@ -352,7 +371,7 @@ impl Line {
             None => end.beyond(start) <= u128::from(config.capacity.0),
         });
         let end = run.last().expect("it has what was asked for").interval.end;
-        decide::accept(now, config, &tail, end, patience, ahead)?;
+        decide::accept(now, config, &tail, end, patience, self.ahead())?;
         let (tail, immediate) = (tail.start, end <= tail.reach);
         Ok(Some(Plan { run, immediate, tail, alive_from }))
     }
@@ -398,6 +417,12 @@ impl Line {
         }
         // Each that comes lets up to two that have overflowed go, so they cannot pile up.
         self.holes.sweep(alive_from, 2);
+    }
+
+    /// Makes free again what was booked beyond the first `used` tokens.
+    #[cfg(feature = "io")]
+    pub(crate) fn give_back_beyond(&self, now: u64, booking: &Booking, used: u32) {
+        self.give_back(now, &booking.beyond(self.cost(used)));
     }
 
     /// Moves the end of the line back over `piece`, if it is the last one.
@@ -486,7 +511,12 @@ impl Line {
     /// left of that is a full bucket.
     fn minted(&self, config: &Config, now: u64) -> Position {
         if config.clock.is_unlimited_at(now) {
-            let spent = self.state.view().spent.max(config.floor);
+            // No key has booked beyond the room of the line as it was before all was minted.
+            let spent = if self.has_keys {
+                config.clock.origin + Grains::ROOM
+            } else {
+                self.state.view().spent.max(config.floor)
+            };
             config.clock.origin.max(spent + config.capacity)
         } else {
             config.clock.read(now).minted
@@ -593,6 +623,31 @@ impl Line {
         self.state.view().config.capacity.in_tokens(self.token)
     }
 
+    /// How fast it mints, and how much it keeps.
+    #[cfg(feature = "io")]
+    pub(crate) fn rate_and_burst(&self) -> (Rate, u32) {
+        let config = self.state.view().config;
+        (config.rate, config.capacity.in_tokens(self.token))
+    }
+
+    /// How many tokens can be had now at the end of the line.
+    #[cfg(feature = "io")]
+    pub(crate) fn stored(&self, now: u64) -> u32 {
+        let View { spent, config, .. } = self.state.view();
+        let tail = Tail::at(now, &config, spent, 0);
+        let stored = tail.reach.beyond(tail.start).min(u128::from(config.capacity.0));
+        #[expect(clippy::cast_possible_truncation, reason = "at most the capacity")]
+        Grains(stored as u64).in_tokens(self.token)
+    }
+
+    /// How many holes have not overflowed.
+    pub(crate) fn holes(&self, now: u64) -> usize {
+        if !self.holes.are_about() {
+            return 0;
+        }
+        self.holes.alive(self.alive_from(&self.state.view().config, now)).count()
+    }
+
     /// How many tokens a booking is.
     pub(crate) fn tokens_in(&self, booking: &Booking) -> u32 {
         let tokens = booking.length() / u128::from(self.token.0);
@@ -600,19 +655,24 @@ impl Line {
     }
 
     /// The free tokens: negative while more is booked than is minted, all if unlimited.
-    #[expect(clippy::cast_precision_loss, reason = "nothing is decided by it")]
     pub(crate) fn tokens(&self, now: u64) -> f64 {
         let view = self.state.view();
-        if view.config.clock.is_unlimited_at(now) {
-            return f64::from(view.config.capacity.in_tokens(self.token));
-        }
-        let tail = Tail::at(now, &view.config, view.spent, 0);
-        let minted = view.config.clock.read(now).minted;
         let alive = self.holes.alive(self.alive_from(&view.config, now));
-        let holes: u128 = alive.map(|free| free.interval.end.beyond(free.interval.start)).sum();
+        let holes = alive.map(|free| free.interval.end.beyond(free.interval.start)).sum();
+        self.tokens_of(&view.config, now, view.spent, holes)
+    }
+
+    /// The free tokens of a line that is spent up to `spent`, and has so many grains in holes.
+    #[expect(clippy::cast_precision_loss, reason = "nothing is decided by it")]
+    fn tokens_of(&self, config: &Config, now: u64, spent: Position, holes: u128) -> f64 {
+        if config.clock.is_unlimited_at(now) {
+            return f64::from(config.capacity.in_tokens(self.token));
+        }
+        let tail = Tail::at(now, config, spent, 0);
+        let minted = config.clock.read(now).minted;
         let free = (minted.beyond(tail.start) + holes) as f64;
         let booked = tail.start.beyond(minted) as f64;
-        (free - booked).min(view.config.capacity.0 as f64) / self.token.0 as f64
+        (free - booked).min(config.capacity.0 as f64) / self.token.0 as f64
     }
 }
 

@@ -46,9 +46,16 @@ impl Plain {
         }
     }
 
+    /// What becomes of a request for `cost`, where `free` says how far a position lies beyond what is
+    /// spent, if it can.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "measured: see benches/README.md")]
-    pub(crate) fn decide(&self, now: u64, cost: Grains, lap: Lap, spent: u64) -> Verdict {
+    pub(crate) fn decide(
+        &self,
+        now: u64,
+        cost: Grains,
+        free: impl FnOnce(Position) -> Option<i64>,
+    ) -> Verdict {
         // Below zero it wraps: a request for nothing is not plain either.
         let fits = cost.0.wrapping_sub(1) < self.capacity.0;
         if !fits || now < self.from {
@@ -59,7 +66,7 @@ impl Plain {
         let (steps, since) =
             if each == 1 { (elapsed, 0) } else { (elapsed / each, elapsed % each) };
         let minted = self.origin.ahead(u128::from(steps) * u128::from(self.speed.whole));
-        let Some(free) = lap.distance(minted, spent) else { return Verdict::Unclear };
+        let Some(free) = free(minted) else { return Verdict::Unclear };
         #[expect(clippy::cast_possible_wrap, reason = "both are at most a quarter of a lap")]
         let (capacity, cost) = (self.capacity.0 as i64, cost.0 as i64);
         let left = free.min(capacity) - cost;
@@ -130,7 +137,7 @@ mod tests {
             let cost = Grains(TOKEN.0.saturating_mul(u64::from(tokens)));
             let tail = Tail::at(now, &config, spent, 0);
             let end = tail.interval(cost).end;
-            match Plain::of(&config).decide(now, cost, lap, lap.write(spent)) {
+            match Plain::of(&config).decide(now, cost, |minted| lap.distance(minted, lap.write(spent))) {
                 Verdict::Take(taken) => {
                     prop_assert!(tokens > 0 && cost <= config.capacity);
                     prop_assert_eq!(taken, end);
@@ -154,7 +161,8 @@ mod tests {
         let config = Config { clock, capacity, floor, rate, paused: None, overdrawn: Grains(0) };
         let lap = Lap::of(Position::ORIGIN);
         let decide = |tokens, spent: Position| {
-            Plain::of(&config).decide(0, TOKEN.times(tokens), lap, lap.write(spent))
+            let free = |minted| lap.distance(minted, lap.write(spent));
+            Plain::of(&config).decide(0, TOKEN.times(tokens), free)
         };
         let full = Position::ORIGIN - capacity;
         assert_eq!(decide(10, full), Verdict::Take(Position::ORIGIN));

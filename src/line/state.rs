@@ -123,7 +123,7 @@ impl State {
             if version.is_closed() {
                 return Verdict::Unclear;
             }
-            match plain.decide(now, cost, lap, spent) {
+            match plain.decide(now, cost, |minted| lap.distance(minted, spent)) {
                 Verdict::Take(end) if !self.exchange(lap, spent, end) => {}
                 verdict => return verdict,
             }
@@ -135,7 +135,7 @@ impl State {
     pub(crate) fn peek_plain(&self, now: u64, cost: Grains) -> Verdict {
         match self.read(ConfigCell::peek_plain) {
             Some((version, plain, lap, spent)) if !version.is_closed() => {
-                plain.decide(now, cost, lap, spent)
+                plain.decide(now, cost, |minted| lap.distance(minted, spent))
             }
             _ => Verdict::Unclear,
         }

@@ -20,15 +20,22 @@ impl fmt::Display for Rate {
             MINUTE => format!("{tokens}/min"),
             HOUR => format!("{tokens}/h"),
             DAY => format!("{tokens}/day"),
-            period => {
-                let (unit, name) = [(SECOND, "s"), (MILLISECOND, "ms"), (MICROSECOND, "us")]
-                    .into_iter()
-                    .find(|(unit, _)| period % unit == 0)
-                    .unwrap_or((1, "ns"));
-                format!("{tokens}/{}{name}", period / unit)
-            }
+            period => format!("{tokens}/{}", Period(period)),
         };
         f.pad(&text)
+    }
+}
+
+/// A length of time in nanoseconds, in the largest unit of up to a second that divides it.
+pub(crate) struct Period(pub(crate) u64);
+
+impl fmt::Display for Period {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, name) = [(SECOND, "s"), (MILLISECOND, "ms"), (MICROSECOND, "us")]
+            .into_iter()
+            .find(|(unit, _)| self.0 % unit == 0)
+            .unwrap_or((1, "ns"));
+        write!(f, "{}{name}", self.0 / unit)
     }
 }
 
@@ -60,7 +67,8 @@ impl FromStr for Rate {
             return Err(RateError::NotARate { given: given.to_owned() });
         };
         let (tokens, parts) = read_tokens(tokens.trim_end(), given)?;
-        let (count, unit) = read_period(period.trim_start(), given)?;
+        let read = read_period(period.trim_start());
+        let (count, unit) = read.map_err(|unread| RateError::of(given, unread))?;
         // A token in parts is a whole token in as many periods.
         let period = count
             .checked_mul(u128::from(unit))
@@ -92,23 +100,44 @@ fn read_tokens(tokens: &str, given: &str) -> Result<(u128, u128), RateError> {
     }
 }
 
+/// Why a period can't be read.
+#[derive(Clone, Copy)]
+pub(crate) enum Unread<'a> {
+    Count(&'a str),
+    Unit(&'a str),
+    AmbiguousUnit(&'a str),
+    TooManyDigits,
+}
+
+impl RateError {
+    fn of(given: &str, unread: Unread<'_>) -> Self {
+        let given = given.to_owned();
+        match unread {
+            Unread::Count(count) => Self::BadCount { given, count: count.to_owned() },
+            Unread::Unit(unit) => Self::UnknownUnit { given, unit: unit.to_owned() },
+            Unread::AmbiguousUnit(unit) => Self::AmbiguousUnit { given, unit: unit.to_owned() },
+            Unread::TooManyDigits => Self::TooManyDigits { given },
+        }
+    }
+}
+
 /// A count, 1 unless written, and its unit in nanoseconds.
-fn read_period(period: &str, given: &str) -> Result<(u128, u64), RateError> {
+pub(crate) fn read_period(period: &str) -> Result<(u128, u64), Unread<'_>> {
     let unit_at = period.find(char::is_alphabetic).unwrap_or(period.len());
     let (count, unit) = period.split_at(unit_at);
     let count = count.trim_end();
     if !(count.is_empty() || is_digits(count)) {
-        return Err(RateError::BadCount { given: given.to_owned(), count: count.to_owned() });
+        return Err(Unread::Count(count));
     }
-    let unit = read_unit(unit, given)?;
+    let unit = read_unit(unit)?;
     if count.is_empty() {
         return Ok((1, unit));
     }
-    let count = count.parse().map_err(|_| too_many_digits(given))?;
+    let count = count.parse().map_err(|_| Unread::TooManyDigits)?;
     Ok((count, unit))
 }
 
-fn read_unit(unit: &str, given: &str) -> Result<u64, RateError> {
+fn read_unit(unit: &str) -> Result<u64, Unread<'_>> {
     match unit {
         "s" | "sec" | "second" | "seconds" => Ok(SECOND),
         "min" | "minute" | "minutes" => Ok(MINUTE),
@@ -118,8 +147,8 @@ fn read_unit(unit: &str, given: &str) -> Result<u64, RateError> {
         // Keyboards give the micro sign, U+00B5; Unicode prefers the Greek letter, U+03BC.
         "us" | "\u{b5}s" | "\u{3bc}s" => Ok(MICROSECOND),
         "ns" => Ok(1),
-        "m" => Err(RateError::AmbiguousUnit { given: given.to_owned(), unit: unit.to_owned() }),
-        _ => Err(RateError::UnknownUnit { given: given.to_owned(), unit: unit.to_owned() }),
+        "m" => Err(Unread::AmbiguousUnit(unit)),
+        _ => Err(Unread::Unit(unit)),
     }
 }
 

@@ -173,6 +173,10 @@ macro_rules! face {
             fn give_back(&self, now: u64, booking: &Self::Booking) {
                 self.schedule.give_back(now, booking);
             }
+
+            fn free(&self, now: u64) -> f64 {
+                self.schedule.stored_permits(now)
+            }
         }
 
         impl std::fmt::Debug for $limiter {

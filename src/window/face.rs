@@ -85,6 +85,10 @@ impl<F: Face> Turns for F {
     fn give_back(&self, now: u64, booking: &Self::Booking) {
         self.engine().give_back(now, booking);
     }
+
+    fn free(&self, now: u64) -> f64 {
+        self.engine().available(now).into()
+    }
 }
 
 #[cold]

@@ -3,7 +3,6 @@
 use crate::builder::Builder;
 use crate::error::{BuildError, RangeError};
 use crate::limiter::Limiter;
-use crate::line::{Booking, Patience, Refusal};
 use crate::rate::Rate;
 use crate::refill::Periods;
 use crate::time::{Clock, nanos};
@@ -134,6 +133,11 @@ impl FixedWindow {
         self.limiter.set_limit(limit, rate(limit, self.window), now)
     }
 
+    #[cfg(feature = "keyed")]
+    pub(crate) fn into_limiter(self) -> Limiter {
+        self.limiter
+    }
+
     /// How many permits pass in a window.
     #[must_use]
     pub fn limit(&self) -> u32 {
@@ -157,9 +161,12 @@ impl FixedWindow {
     pub fn available_at(&self, now: Instant) -> u32 {
         whole(self.limiter.tokens_at(now))
     }
+}
 
-    fn book_in_line(&self, now: u64, n: u32, patience: Patience) -> Result<Booking, Refusal> {
-        self.limiter.book(now, n, patience)
+#[cfg(feature = "io")]
+impl FixedWindow {
+    pub(crate) fn limiter(&self) -> &Limiter {
+        &self.limiter
     }
 }
 
