@@ -42,6 +42,25 @@ use tokio::time::{Instant, sleep, timeout_at};
 ///
 /// A longer period saves round trips; but what a process that dies had at hand is lost, and where more is
 /// wanted than there is, each waits for its turn for about as long as a period.
+///
+/// # Examples
+///
+/// ```no_run
+/// use paceline::Rate;
+/// use paceline::redis::{Fallback, Lease, RedisLimiter, connect};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let connection = connect(redis::Client::open("redis://127.0.0.1/")?).await?;
+/// let limiter = RedisLimiter::builder(connection, "api", Rate::per_second(1_000))
+///     .burst(200)
+///     .lease(Lease::new())
+///     .fallback(Fallback::Local { processes: 4.try_into()? })
+///     .build()
+///     .await?;
+/// limiter.acquire().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
     period: Duration,

@@ -1,7 +1,7 @@
 //! What is given back is free again, and once.
 
-use crate::support::wire::Wire;
 use crate::support::{Engine, PATIENCE, Server, eventually};
+use crate::wire::Wire;
 use futures::FutureExt;
 use paceline::Rate;
 use paceline::redis::{Failure, RedisLimiter, Reservation};

@@ -7,7 +7,7 @@
 #[path = "../go_traces/trace.rs"]
 mod trace;
 
-use crate::support::pair::Pair;
+use crate::pair::Pair;
 use crate::support::{Engine, Server};
 use paceline::redis::RedisLimiter;
 use paceline::{Limiter, Rate};

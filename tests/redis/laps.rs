@@ -1,6 +1,6 @@
 //! Positions stay within 53 bits however much is minted, and what is booked stays where it is.
 
-use crate::support::pair::Pair;
+use crate::pair::Pair;
 use crate::support::{Engine, Server};
 use paceline::redis::RedisLimiter;
 use paceline::{Limiter, Rate};

@@ -1,7 +1,7 @@
 //! At times that it is told, a limit on a server answers as a limiter of one process does whose
 //! nanosecond is its microsecond.
 
-use crate::support::pair::Pair;
+use crate::pair::Pair;
 use crate::support::{Engine, Server};
 use paceline::redis::RedisLimiter;
 use paceline::{Limiter, Rate};

@@ -4,10 +4,8 @@ pub(crate) mod cluster;
 pub(crate) mod engine;
 pub(crate) mod load;
 pub(crate) mod network;
-pub(crate) mod pair;
 pub(crate) mod server;
 pub(crate) mod uses;
-pub(crate) mod wire;
 pub(crate) mod workers;
 
 pub(crate) use cluster::Cluster;

@@ -1,6 +1,6 @@
 //! A limit on a server beside a limiter of one process: both are asked the same at the same times.
 
-use super::PATIENCE;
+use crate::support::PATIENCE;
 use futures::future::join_all;
 use paceline::redis::{Builder, Error, RedisLimiter, Reservation, TimeSource};
 use paceline::{Limiter, Rate, ReserveError, TryAcquireError};
