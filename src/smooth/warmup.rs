@@ -241,6 +241,7 @@ impl Rule for Warmup {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::time::Duration;
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -299,7 +300,10 @@ mod tests {
         #[test]
         fn the_curve_is_guavas(seconds in 0.001..10_000.0_f64, factor in 1.0..100.0_f64, per_second in 0.01..1e6_f64, stored in 0.0..1.0_f64, taken in 0.0..1.2_f64) {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some seconds")]
-            let rule = Warmup::new((seconds * 1e9) as u64, factor);
+            let nanos = (seconds * 1e9) as u64;
+            let rule = Warmup::new(nanos, factor);
+            // Of the same length: where all of the warm-up is short, a nanosecond of it tells.
+            let seconds = Duration::from_nanos(nanos).as_secs_f64();
             // As in Guava's SmoothWarmingUp, in seconds.
             let interval = 1.0 / per_second;
             let threshold = 0.5 * seconds / interval;
