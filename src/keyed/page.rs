@@ -128,11 +128,6 @@ impl<K> Page<K> {
         self.quotas.get(index).copied().unwrap_or(0)
     }
 
-    fn slot(&self, index: usize) -> Slot<'_> {
-        let quota = self.quota(index);
-        Slot { word: &self.entries[index].word, base: self.base(quota), quota }
-    }
-
     /// What `then` makes of the slot of `key`, if it is here.
     #[inline]
     pub(super) fn with<Q, R>(
@@ -145,24 +140,28 @@ impl<K> Page<K> {
         K: Borrow<Q>,
         Q: Eq + ?Sized,
     {
-        match self.index(hash, key) {
-            Some(index) => Some(then(self.slot(index))),
+        match self.entry(hash, key) {
+            Some((entry, index)) => {
+                let quota = self.quota(index);
+                Some(then(Slot { word: &entry.word, base: self.base(quota), quota }))
+            }
             None => self.with_recent(key, then),
         }
     }
 
     #[inline]
-    fn index<Q>(&self, hash: u64, key: &Q) -> Option<usize>
+    fn entry<Q>(&self, hash: u64, key: &Q) -> Option<(&Entry<K>, usize)>
     where
         K: Borrow<Q>,
         Q: Eq + ?Sized,
     {
         let group = group(hash);
         let (start, end) = (self.starts[group] as usize, self.starts[group + 1] as usize);
-        let found = self.entries[start..end].iter().position(|entry| entry.key.borrow() == key);
-        found.map(|within| start + within)
+        let mut entries = self.entries[start..end].iter().zip(start..);
+        entries.find(|(entry, _)| entry.key.borrow() == key)
     }
 
+    #[cold]
     fn with_recent<Q, R>(&self, key: &Q, then: impl FnOnce(Slot<'_>) -> R) -> Option<R>
     where
         K: Borrow<Q>,
@@ -189,7 +188,7 @@ impl<K> Page<K> {
             Item::Own(of, own) if of.borrow() == key => Some(Arc::clone(own)),
             _ => None,
         });
-        own.or_else(|| self.own_of_entry(self.index(hash, key)?))
+        own.or_else(|| self.own_of_entry(self.entry(hash, key)?.1))
     }
 
     pub(super) fn own_of_entry(&self, index: usize) -> Option<Arc<Own>> {

@@ -7,7 +7,7 @@ use super::quota::{Quota, Quotas};
 use super::together::Standing;
 use crate::error::TryAcquireError;
 use crate::limiter::Limiter;
-use crate::line::{Base, Line, Position, Untaken, Verdict, Word, look_at, mark_own};
+use crate::line::{Line, Position, Untaken, Verdict, Word, look_at, mark_own};
 use crate::sync::{AtomicU64, AtomicUsize, Ordering, Seen, Swap, fence};
 use crate::turns::Turns;
 use std::borrow::Borrow;
@@ -103,7 +103,19 @@ where
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
         let hash = self.hash(key);
-        self.take_unless_own(hash, key, n, when).unwrap_or_else(|own| {
+        match self.take_plain(hash, key, n, when) {
+            Some(outcome) => outcome,
+            None => self.take_any(hash, key, n, when),
+        }
+    }
+
+    #[cold]
+    fn take_any<Q>(&self, hash: u64, key: &Q, n: u32, when: When) -> Result<(), TryAcquireError>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        self.take_otherwise(hash, key, n, when).unwrap_or_else(|own| {
             let outcome = own.limiter().try_at(n, Some(when.by(own.limiter())));
             self.leave(hash, &own, when);
             outcome
@@ -127,14 +139,44 @@ where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let page = self.pages[self.place(hash)].load();
-        let taking = page.get().and_then(|page| {
-            page.with(hash, key, |slot| self.quotas.get(slot.quota).take(slot, n, when))
-        });
-        if let Some(Taking::Done(outcome)) = taking {
-            return Ok(outcome);
+        match self.take_plain(hash, key, n, when) {
+            Some(outcome) => Ok(outcome),
+            None => self.take_otherwise(hash, key, n, when),
         }
-        self.take_otherwise(hash, key, n, when)
+    }
+
+    /// As [`Self::take`], if that is a plain case.
+    #[inline]
+    fn take_plain<Q>(
+        &self,
+        hash: u64,
+        key: &Q,
+        n: u32,
+        when: When,
+    ) -> Option<Result<(), TryAcquireError>>
+    where
+        K: Borrow<Q>,
+        Q: Eq + ?Sized,
+    {
+        let page = self.pages[self.place(hash)].load();
+        // Beside the outcome of the closure, which so is a byte that need not be moved about.
+        let mut late = None;
+        let granted = page.get()?.with(hash, key, |slot| {
+            let quota = self.quotas.get(slot.quota);
+            let line = quota.limiter().line();
+            match line.take_plain_from(quota.at(when), n, slot.base, slot.word) {
+                Verdict::Take(_) => true,
+                Verdict::Wait(turn) => {
+                    late = Some(turn);
+                    false
+                }
+                Verdict::Unclear => false,
+            }
+        })?;
+        if granted {
+            return Some(Ok(()));
+        }
+        late.map(|turn| Err(TryAcquireError::late(n, turn)))
     }
 
     #[cold]
@@ -581,24 +623,12 @@ where
 }
 
 impl Quota {
-    #[inline]
-    fn take(&self, slot: Slot<'_>, n: u32, when: When) -> Taking {
-        let now = self.at(when);
-        let line = self.limiter().line();
-        match line.take_plain_from(now, n, slot.base, slot.word) {
-            Verdict::Take(_) => Taking::Done(Ok(())),
-            Verdict::Wait(turn) => Taking::Done(Err(TryAcquireError::late(n, turn))),
-            Verdict::Unclear => take_any(line, slot.base, slot.word, n, now),
+    fn take(&self, Slot { word, base, .. }: Slot<'_>, n: u32, when: When) -> Taking {
+        match self.limiter().line().take_from(self.at(when), n, base, word) {
+            Ok(()) => Taking::Done(Ok(())),
+            Err(Untaken::Refused(why)) => Taking::Done(Err(TryAcquireError::of(n, why))),
+            Err(Untaken::Stale) => Taking::Stale,
+            Err(Untaken::Own) => Taking::Own,
         }
-    }
-}
-
-#[cold]
-fn take_any(line: &Line, base: Base, word: &AtomicU64, n: u32, now: u64) -> Taking {
-    match line.take_from(now, n, base, word) {
-        Ok(()) => Taking::Done(Ok(())),
-        Err(Untaken::Refused(why)) => Taking::Done(Err(TryAcquireError::of(n, why))),
-        Err(Untaken::Stale) => Taking::Stale,
-        Err(Untaken::Own) => Taking::Own,
     }
 }

@@ -242,7 +242,9 @@ mod tests {
     /// A request was sent at 100 ms of our time, and answered at 101 ms.
     fn stock(batches: &[&[(i64, i64)]]) -> Stock<()> {
         let mut stock = Stock::new(seen(SHOWN, 100 * MILLI, 101 * MILLI));
-        batches.iter().for_each(|pieces| stock.add(batch(pieces)));
+        for pieces in batches {
+            stock.add(batch(pieces));
+        }
         stock
     }
 
