@@ -19,8 +19,6 @@ pub use acquire::KeyedAcquire;
 pub use builder::KeyedBuilder;
 pub use quota::Quota;
 pub use random_state::RandomState;
-#[cfg(feature = "http")]
-pub(crate) use together::Standing;
 
 use crate::error::{AcquireError, RangeError, ReserveError, TryAcquireError};
 use crate::limiter::Limiter;

@@ -1,7 +1,7 @@
 //! The header fields that tell of limits.
 
 use super::policies::{Ask, Asks};
-use crate::keyed::Standing;
+use crate::line::Standing;
 use crate::rate::Rate;
 use http::header::{Entry, HeaderName};
 use http::{HeaderMap, HeaderValue};
@@ -94,7 +94,7 @@ fn item(quoted_name: &str, parameters: [(&[u8], Option<u64>); 2]) -> HeaderValue
             item.extend(itoa::Buffer::new().format(value).as_bytes());
         }
     }
-    HeaderValue::from_bytes(&item).expect("a policy has made sure of its name")
+    HeaderValue::try_from(item).expect("a policy has made sure of its name")
 }
 
 /// A list with one item more.

@@ -4,9 +4,11 @@ use super::own::Own;
 use super::page::{Entry, Item, Page, Recent, Slot, items};
 use super::quota::{Quota, Quotas};
 #[cfg(feature = "http")]
-use super::together::Standing;
+use super::together::standing_of;
 use crate::error::TryAcquireError;
 use crate::limiter::Limiter;
+#[cfg(feature = "http")]
+use crate::line::Standing;
 use crate::line::{Line, Position, Untaken, Verdict, Word, look_at, mark_own};
 use crate::sync::{AtomicU64, AtomicUsize, Ordering, Seen, Swap, fence};
 use crate::turns::Turns;
@@ -263,17 +265,8 @@ where
         self.look(
             key,
             When::Now,
-            |quota, spent| {
-                let (line, now) = (quota.limiter().line(), quota.at(When::Now));
-                Standing::of(quota.limiter(), line.tokens_beyond(now, spent), |n| {
-                    let peek = line.peek_beyond(now, n, spent);
-                    peek.map(drop).map_err(|why| TryAcquireError::of(n, why))
-                })
-            },
-            |quota, own| {
-                let now = quota.at(When::Now);
-                Standing::of(own, own.line().tokens(now), |n| own.peek_at(n, now))
-            },
+            |quota, spent| quota.limiter().line().standing_beyond(quota.at(When::Now), spent),
+            |quota, own| standing_of(own, quota.at(When::Now)),
         )
     }
 

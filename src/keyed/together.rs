@@ -6,38 +6,21 @@ use super::table::When;
 use crate::all::member::{Member, Seen};
 use crate::error::{AcquireError, TryAcquireError};
 use crate::limiter::Limiter;
-use crate::rate::Rate;
+use crate::line::Standing;
 use crate::turns::Turns;
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// How a key stands, all at one time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Standing {
-    pub(crate) rate: Rate,
-    pub(crate) burst: u32,
-    /// Whole permits; none while there is debt.
-    pub(crate) left: u32,
-    /// How long until there is one more; `None` if that is never.
-    pub(crate) next: Option<Duration>,
-}
-
-impl Standing {
-    /// By what is free of a limiter, and when so many can be had.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-    pub(super) fn of(
-        limiter: &Limiter,
-        tokens: f64,
-        peek: impl FnOnce(u32) -> Result<(), TryAcquireError>,
-    ) -> Self {
-        let left = tokens as u32;
-        let next = peek(left.saturating_add(1)).err().and_then(|refusal| refusal.retry_after());
-        Self { rate: limiter.rate(), burst: limiter.burst(), left, next }
-    }
+/// How a key stands that has a limiter of its own.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+pub(super) fn standing_of(limiter: &Limiter, now: u64) -> Standing {
+    let left = limiter.line().tokens(now) as u32;
+    let refusal = limiter.peek_at(left.saturating_add(1), now).err();
+    let next = refusal.and_then(|refusal| refusal.retry_after());
+    Standing { rate: limiter.rate(), burst: limiter.burst(), left, next }
 }
 
 /// So many permits of a key, as a member of an [`All`](crate::All): the number that is asked of that
@@ -141,6 +124,7 @@ where
 #[cfg(all(test, not(paceline_loom)))]
 mod tests {
     use super::*;
+    use crate::Rate;
     use std::pin::pin;
     use std::task::{Context, Waker};
 

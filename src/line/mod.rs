@@ -31,6 +31,8 @@ pub(crate) use holes::{Free, Holes};
 pub(crate) use plain::Verdict;
 pub(crate) use position::{Interval, Position};
 pub(crate) use scale::Bounds;
+#[cfg(feature = "http")]
+pub(crate) use words::Standing;
 #[cfg(feature = "keyed")]
 pub(crate) use words::{Base, Untaken, Word, freeze, look_at, mark_own};
 

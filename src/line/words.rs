@@ -6,13 +6,31 @@
 
 use super::clock::{Clock, Minting};
 use super::config::Config;
+#[cfg(feature = "http")]
+use super::decide::Tail;
 use super::decide::{Patience, Refusal};
 use super::plain::Verdict;
 use super::position::{Grains, Interval, Position};
 use super::slack::Slack;
 use super::state::State;
 use super::{Answer, Ask, Bounds, Holes, Line};
+#[cfg(feature = "http")]
+use crate::rate::Rate;
 use crate::sync::{AtomicU64, Ordering};
+#[cfg(feature = "http")]
+use std::time::Duration;
+
+/// How a limiter stands, all at one time.
+#[cfg(feature = "http")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) rate: Rate,
+    pub(crate) burst: u32,
+    /// Whole permits; none while there is debt.
+    pub(crate) left: u32,
+    /// How long until there is one more; `None` if that is never.
+    pub(crate) next: Option<Duration>,
+}
 
 /// Where the words of some keys count from. Whatever lies before it has overflowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -249,6 +267,24 @@ impl Line {
         }
         // Rounded down: one that begins here has been full for a grain, as `Tail::at` asks.
         Base(config.horizon(config.clock.read(now).minted))
+    }
+
+    /// How a line that is spent up to `spent` stands, by one look at the configuration.
+    #[cfg(feature = "http")]
+    pub(crate) fn standing_beyond(&self, now: u64, spent: Position) -> Standing {
+        let (_, config) = self.state.config().read();
+        let Config { clock, capacity, rate, .. } = &config;
+        let (rate, burst) = (*rate, capacity.in_tokens(self.token));
+        if clock.is_unlimited_at(now) {
+            return Standing { rate, burst, left: burst, next: None };
+        }
+        let tail = Tail::at(now, &config, spent, 0);
+        let free = tail.reach.beyond(tail.start).min(u128::from(capacity.0));
+        let left = u32::try_from(free / u128::from(self.token.0)).expect("at most the capacity");
+        let one_more = || tail.start.ahead(u128::from(self.token.0) * (u128::from(left) + 1));
+        let next = (left < burst).then(|| clock.due(one_more())).flatten();
+        let next = next.map(|due| Duration::from_nanos(due.saturating_sub(now)));
+        Standing { rate, burst, left, next }
     }
 
     /// The free tokens of a line that is spent up to `spent`.
