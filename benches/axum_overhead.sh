@@ -5,8 +5,8 @@
 #
 #     benches/axum_overhead.sh [pairs] [seconds per run]
 #
-# `limited` has one policy per client that nobody reaches, whose state all answers tell. Nothing fails
-# because of a time.
+# `limited` has one policy per client that nobody reaches; `told` the same, and all answers tell what is
+# left. Nothing fails because of a time.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -73,33 +73,40 @@ quartiles() {
     }'
 }
 
-start bare
-bare=("$port" "${servers[-1]}")
-start limited
-limited=("$port" "${servers[-1]}")
-run "${bare[@]}" >/dev/null
-run "${limited[@]}" >/dev/null
-
-results=$(mktemp)
-trap 'kill "${servers[@]}" 2>/dev/null || true; rm -f "$results"' EXIT
-for ((pair = 1; pair <= pairs; pair++)); do
-    # Each of them is first as often as the other.
-    if ((pair % 2)); then
-        one=$(run "${bare[@]}") other=$(run "${limited[@]}")
-    else
-        other=$(run "${limited[@]}") one=$(run "${bare[@]}")
-    fi
-    echo "$one $other"
-done | awk '{ print $1, $2, $3, $4, $3 / $1, $4 / $2 }' >"$results"
-
 column() {
     cut -d' ' -f"$1" "$results"
 }
 
+start bare
+bare=("$port" "${servers[-1]}")
+run "${bare[@]}" >/dev/null
+results=$(mktemp)
+trap 'kill "${servers[@]}" 2>/dev/null || true; rm -f "$results"' EXIT
+
+# A server of that kind beside the bare one.
+compare() {
+    local kind=$1 pair one other with
+    start "$kind"
+    with=("$port" "${servers[-1]}")
+    run "${with[@]}" >/dev/null
+    for ((pair = 1; pair <= pairs; pair++)); do
+        # Each of them is first as often as the other.
+        if ((pair % 2)); then
+            one=$(run "${bare[@]}") other=$(run "${with[@]}")
+        else
+            other=$(run "${with[@]}") one=$(run "${bare[@]}")
+        fi
+        echo "$one $other"
+    done | awk '{ print $1, $2, $3, $4, $3 / $1, $4 / $2 }' >"$results"
+    printf 'bare     %8.0f requests/s, %6.2f us of processor time each\n' \
+        "$(column 1 | median)" "$(column 2 | median)"
+    printf '%-8s %8.0f requests/s, %6.2f us\n' "$kind" "$(column 3 | median)" "$(column 4 | median)"
+    printf 'ratio    %8.4f requests/s, the middle half %s\n' \
+        "$(column 5 | median)" "$(column 5 | quartiles)"
+    printf '         %8.4f us, the middle half %s\n\n' \
+        "$(column 6 | median)" "$(column 6 | quartiles)"
+}
+
 printf 'medians of %d pairs of runs of %d s:\n' "$pairs" "$seconds"
-printf 'bare         %8.0f requests/s, %6.2f us of processor time each\n' \
-    "$(column 1 | median)" "$(column 2 | median)"
-printf 'limited      %8.0f requests/s, %6.2f us\n' "$(column 3 | median)" "$(column 4 | median)"
-printf 'limited/bare %8.4f requests/s, the middle half %s\n' \
-    "$(column 5 | median)" "$(column 5 | quartiles)"
-printf '             %8.4f us, the middle half %s\n' "$(column 6 | median)" "$(column 6 | quartiles)"
+compare limited
+compare told

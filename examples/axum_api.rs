@@ -5,7 +5,7 @@
 //! It starts on a free port, asks itself a few questions and shows the answers. To serve until it is
 //! stopped, with or without limits, give it an address:
 //!
-//!     cargo run --release --features http --example axum_api -- 127.0.0.1:8080 [bare|limited]
+//!     cargo run --release --features http --example axum_api -- 127.0.0.1:8080 [bare|limited|told]
 
 use axum::Router;
 use axum::extract::ConnectInfo;
@@ -39,10 +39,10 @@ fn api() -> Router {
     routes().layer(RateLimitLayer::http([burst, daily, reports]).answer(answer))
 }
 
-/// One limit that nobody reaches, to see what the layer costs.
-fn generous() -> Router {
+/// One limit that nobody reaches, to see what the layer costs; and what to tell of it does.
+fn generous(answer: TooManyRequests) -> Router {
     let policy = Policy::new("client", Rate::per_second(1_000_000), 1_000_000);
-    routes().layer(RateLimitLayer::http(policy.per(client())))
+    routes().layer(RateLimitLayer::http(policy.per(client())).answer(answer))
 }
 
 async fn serve(listener: TcpListener, router: Router) -> std::io::Result<()> {
@@ -56,8 +56,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let router = match arguments.next().as_deref() {
             None => api(),
             Some("bare") => routes(),
-            Some("limited") => generous(),
-            Some(other) => return Err(format!("{other}: neither bare nor limited").into()),
+            Some("limited") => generous(TooManyRequests::new().without_draft_fields()),
+            Some("told") => generous(TooManyRequests::new()),
+            Some(other) => return Err(format!("{other}: not bare, limited or told").into()),
         };
         return Ok(serve(TcpListener::bind(address).await?, router).await?);
     }
