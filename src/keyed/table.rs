@@ -1,7 +1,10 @@
 //! The pages of all keys, and what can be done with a key of them.
 
+mod keys;
+mod owns;
+
 use super::own::Own;
-use super::page::{Entry, Item, Page, Recent, Slot, items};
+use super::page::{Page, Slot};
 use super::quota::{Quota, Quotas};
 #[cfg(feature = "http")]
 use super::together::standing_of;
@@ -9,8 +12,8 @@ use crate::error::TryAcquireError;
 use crate::limiter::Limiter;
 #[cfg(feature = "http")]
 use crate::line::Standing;
-use crate::line::{Line, Position, Untaken, Verdict, Word, look_at, mark_own};
-use crate::sync::{AtomicU64, AtomicUsize, Ordering, Seen, Swap, fence};
+use crate::line::{Line, Position, Untaken, Verdict, look_at};
+use crate::sync::{AtomicUsize, Ordering, Seen, Swap};
 use crate::turns::Turns;
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
@@ -94,8 +97,6 @@ where
         let high = (hash >> 32) as usize;
         high & (self.pages.len() - 1)
     }
-
-    // ---- What is asked of a key ------------------------------------------------------------------
 
     /// Takes `n` permits of `key` if they can be had.
     #[inline]
@@ -304,227 +305,6 @@ where
         })
     }
 
-    // ---- A limiter of its own --------------------------------------------------------------------
-
-    /// The limiter of its own that `key` has, or gets now; to be [left](Self::leave).
-    pub(super) fn own<Q>(&self, hash: u64, key: &Q, when: When) -> Arc<Own>
-    where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
-    {
-        loop {
-            let page = self.page(hash, when);
-            let present = present(&page);
-            let Some((quota, word, spent, marked)) = present.with(hash, key, |slot| {
-                let word = look_at(slot.word);
-                let marked = !word.is_marked() && mark_own(slot.word, word);
-                (slot.quota, word, slot.base.read(word), marked)
-            }) else {
-                let quota = self.quota_of(key);
-                let start = present.least_spent(hash, quota);
-                let start =
-                    start.max(self.line(quota).base(self.quotas.get(quota).at(when)).position());
-                match present.base(quota).write(start) {
-                    Some(word) if self.insert(hash, key, quota, word.with_own(), &page, when) => {
-                        let key = key.to_owned();
-                        if let Some(own) = present.add_own(key, &self.quotas, quota, start) {
-                            return own;
-                        }
-                    }
-                    Some(_) => {}
-                    None => self.replace(hash, &page, when, 0),
-                }
-                continue;
-            };
-            if marked {
-                if let Some(own) = present.add_own(key.to_owned(), &self.quotas, quota, spent) {
-                    return own;
-                }
-            } else if !word.is_marked() {
-                continue;
-            } else if !word.is_frozen() {
-                if let Some(own) = present.own(hash, key).filter(|own| own.enter()) {
-                    return own;
-                }
-            }
-            // It is frozen, or retired, or who marked it has not come so far.
-            self.replace(hash, &page, when, 0);
-        }
-    }
-
-    /// Gives `key` the settings of its quota, if it has others.
-    pub(super) fn reset<Q>(&self, key: &Q)
-    where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
-    {
-        let hash = self.hash(key);
-        let page = self.pages[self.place(hash)].load();
-        let own = page.get().and_then(|page| page.own(hash, key));
-        let Some(own) = own.filter(|own| own.is_apart() && own.enter()) else { return };
-        own.release();
-        self.quota_for(key).settle(own.limiter());
-        self.leave(hash, &own, When::Now);
-    }
-
-    /// Ends a use of a limiter that a key has of its own. If it was the last one, the key goes on by
-    /// its word, if that can say all.
-    pub(super) fn leave(&self, hash: u64, own: &Own, when: When) {
-        if own.leave() && own.is_idle(&self.quotas, when) {
-            let page = self.pages[self.place(hash)].load();
-            if page.get().is_some() {
-                self.replace(hash, &page, when, 0);
-            }
-        }
-    }
-
-    /// Tells the limiters that keys have of their own that the settings of the quotas are others now.
-    pub(super) fn settings_changed(&self) {
-        // SeqCst fence: see `add_own`.
-        fence(Ordering::SeqCst);
-        self.for_each_own(|quota, own| {
-            own.limiter().follow(quota.limiter(), || !own.is_apart());
-            if own.is_released() {
-                quota.settle(own.limiter());
-            }
-        });
-    }
-
-    fn for_each_own(&self, mut then: impl FnMut(&Quota, &Own)) {
-        for page in &self.pages {
-            if let Some(page) = page.load().get() {
-                page.for_each_own(|own| then(self.quotas.get(own.quota()), own));
-            }
-        }
-    }
-
-    // ---- Keys that come and go -------------------------------------------------------------------
-
-    /// Adds `key`, unless something else has come to its page. False if it must be looked at again.
-    fn insert<Q>(
-        &self,
-        hash: u64,
-        key: &Q,
-        quota: u16,
-        word: Word,
-        page: &Seen<Page<K>>,
-        when: When,
-    ) -> bool
-    where
-        K: Borrow<Q>,
-        Q: Eq + ToOwned<Owned = K> + ?Sized,
-    {
-        let present = present(page);
-        let recent = present.recent.load();
-        if !present.has_room(&recent) {
-            self.replace(hash, page, when, 0);
-            return false;
-        }
-        if has_key(&recent, key) {
-            return false;
-        }
-        // Before a place is taken, which a `clone` that panics would keep.
-        let entry = Entry { key: key.to_owned(), word: AtomicU64::new(word.to_u64()) };
-        if !self.enter(hash, when) {
-            return false;
-        }
-        let added = present.add(&recent, Item::Key(entry, quota));
-        if !added {
-            self.leave_places(1);
-        } else if present.is_small() && !word.has_own() {
-            // It costs nothing to speak of to have the key where it is found soonest.
-            let merged = present.merged(&self.quotas, &self.hasher, when);
-            self.put(self.place(hash), page, merged);
-        }
-        added
-    }
-
-    /// Takes a place for one key more. If all are taken, makes room and has it looked at again; and if
-    /// all keys are held by those who wait, there is one more than there may be.
-    fn enter(&self, hash: u64, when: When) -> bool {
-        let enter = |len: usize| (len < self.most).then_some(len + 1);
-        // Relaxed, here and below: only the number is told by it, and each change sees the one before.
-        if self.len.fetch_update(Ordering::Relaxed, Ordering::Relaxed, enter).is_ok() {
-            return true;
-        }
-        let first = self.place(hash);
-        for place in (first..self.pages.len()).chain(0..first) {
-            let page = self.pages[place].load();
-            let Some(present) = page.get() else { continue };
-            let (keys, mut held, mut is_idle) = (present.len(), 0, false);
-            present.for_each_own(|own| {
-                held += 1;
-                // Of the first page only, so that it is not dear where all keys are held.
-                is_idle |= place == first && own.is_idle(&self.quotas, when);
-            });
-            // A page is not replaced in vain: who finds no room is to add its key to this one.
-            if held >= keys && !is_idle {
-                continue;
-            }
-            // Several at once, so that a flood does not replace a page for each key.
-            if self.replace_at(place, &page, when, (keys / 16).max(1)) {
-                return false;
-            }
-        }
-        self.len.fetch_add(1, Ordering::Relaxed);
-        true
-    }
-
-    fn leave_places(&self, keys: usize) {
-        self.len.fetch_sub(keys, Ordering::Relaxed);
-    }
-
-    /// Replaces `page`, unless somebody else has, with at least `gone` keys less if that can be.
-    #[cold]
-    fn replace(&self, hash: u64, page: &Seen<Page<K>>, when: When, gone: usize) {
-        self.replace_at(self.place(hash), page, when, gone);
-    }
-
-    /// False if there are as many keys as before.
-    fn replace_at(&self, place: usize, page: &Seen<Page<K>>, when: When, gone: usize) -> bool {
-        let next = present(page).replaced(&self.quotas, &self.hasher, when, gone);
-        self.put(place, page, next)
-    }
-
-    /// Puts `next` in the place of `page`, unless somebody else has put something there. False if there
-    /// are as many keys as before.
-    fn put(&self, place: usize, page: &Seen<Page<K>>, next: Page<K>) -> bool {
-        // It is sealed, so it has as many keys as it ever had; and keys do not become more by this.
-        let fewer = present(page).len() - next.len();
-        // Also if no key is left: who comes with an older time finds what was forgotten since.
-        if !self.pages[place].replace(page, Some(Arc::new(next))) {
-            return true;
-        }
-        self.leave_places(fewer);
-        fewer > 0
-    }
-
-    /// Forgets all keys that are full.
-    pub(super) fn retain_busy(&self, when: When) {
-        for (place, page) in self.pages.iter().enumerate() {
-            let page = page.load();
-            if page.get().is_some() {
-                self.replace_at(place, &page, when, 0);
-            }
-        }
-    }
-
-    /// Each key there is with its free permits.
-    pub(super) fn for_each(&self, mut then: impl FnMut(&K, f64)) {
-        for page in &self.pages {
-            let page = page.load();
-            let Some(page) = page.get() else { continue };
-            let recent = page.recent.load();
-            let came = items(&recent).filter_map(|item| match item {
-                Item::Key(entry, _) => Some(&entry.key),
-                _ => None,
-            });
-            for key in page.entries.iter().map(|entry| &entry.key).chain(came) {
-                then(key, self.tokens(key, When::Now));
-            }
-        }
-    }
-
     /// The page of keys of that hash.
     fn page(&self, hash: u64, when: When) -> Seen<Page<K>> {
         let place = &self.pages[self.place(hash)];
@@ -563,33 +343,7 @@ where
     }
 }
 
-impl<K: Clone> Page<K> {
-    /// Gives `key`, which is marked for it, a limiter like that of `quota` that goes on from `spent`; unless
-    /// the page has no room.
-    fn add_own(&self, key: K, quotas: &Quotas, quota: u16, spent: Position) -> Option<Arc<Own>> {
-        let template = quotas.get(quota).limiter();
-        let version = template.line().version();
-        let own = Arc::new(Own::new(template.like(spent), quota));
-        let entered = own.enter();
-        debug_assert!(entered, "it is new");
-        loop {
-            let recent = self.recent.load();
-            if !self.has_room(&recent) {
-                return None;
-            }
-            if self.add(&recent, Item::Own(key.clone(), Arc::clone(&own))) {
-                break;
-            }
-        }
-        // SeqCst fence: pairs with the one in `settings_changed`. Either whoever changes the settings
-        // finds this limiter there, or the load below finds the change; weaker, neither might.
-        fence(Ordering::SeqCst);
-        if template.line().version() != version {
-            own.limiter().follow(template, || !own.is_apart());
-        }
-        Some(own)
-    }
-
+impl<K> Page<K> {
     /// What is spent at least of a key that is not here.
     fn least_spent(&self, hash: u64, quota: u16) -> Position {
         self.base(quota).position().ahead(u128::from(self.floors.of(hash, quota)))
@@ -605,14 +359,6 @@ pub(super) fn hash(hasher: &impl BuildHasher, key: &(impl Hash + ?Sized)) -> u64
 
 fn present<K>(page: &Seen<Page<K>>) -> &Arc<Page<K>> {
     page.get().expect("a page that was found")
-}
-
-fn has_key<K, Q>(recent: &Seen<Recent<K>>, key: &Q) -> bool
-where
-    K: Borrow<Q>,
-    Q: Eq + ?Sized,
-{
-    items(recent).any(|item| matches!(item, Item::Key(entry, _) if entry.key.borrow() == key))
 }
 
 impl Quota {

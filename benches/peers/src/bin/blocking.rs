@@ -4,6 +4,8 @@
 //! `--quick` only shows that everything runs; `--runs N` measures so often, and what is printed are
 //! medians.
 
+#![expect(clippy::cast_precision_loss, reason = "figures for people")]
+
 use paceline::{Limiter, Rate};
 use paceline_peers::{measure::middle, options::Options, process, table::Table};
 use std::{

@@ -4,6 +4,8 @@
 //! `--quick` only shows that everything runs; `--only WORD` keeps the lines whose name contains the
 //! word; `--runs N` copies so often, and what is printed are medians.
 
+#![expect(clippy::cast_precision_loss, reason = "figures for people")]
+
 use paceline::{
     Limiter, Rate,
     io::{ReadRateLimitExt, WriteRateLimitExt},

@@ -4,6 +4,8 @@
 //! `--quick` only shows that everything runs; `--only WORD` keeps the lines whose name contains the
 //! word; `--runs N` takes more or fewer rounds.
 
+#![expect(clippy::cast_precision_loss, reason = "figures for people")]
+
 use core_affinity::CoreId;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use paceline::{Keyed, Limiter, Rate, keyed};
@@ -116,7 +118,7 @@ fn run(options: &Options, args: &[String]) -> Result<(), String> {
         versions::list([GOVERNOR])
     );
     let rounds = options.runs.unwrap_or(if options.quick { 1 } else { 15 });
-    println!("{}", times(options, rounds)?);
+    println!("{}", times(options, rounds));
     println!("{}", memory(args)?);
     if options.wants("flood") {
         println!("{}", again::once_more(&with(args, "flood"))?);
@@ -128,7 +130,7 @@ fn with(args: &[String], part: &str) -> Vec<String> {
     args.iter().cloned().chain([part.to_owned()]).collect()
 }
 
-fn times(options: &Options, rounds: u32) -> Result<Table, String> {
+fn times(options: &Options, rounds: u32) -> Table {
     let mut table = Table::new(&["try, granted", "threads", OURS, GOVERNOR, "ratio"]);
     for (name, keys) in KEYS {
         if !options.wants(name) {
@@ -152,7 +154,7 @@ fn times(options: &Options, rounds: u32) -> Result<Table, String> {
             table.row(name.into_iter().chain(cells).collect());
         }
     }
-    Ok(table)
+    table
 }
 
 /// The nanoseconds of a try, where each of so many threads tries keys at random.
