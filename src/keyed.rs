@@ -411,11 +411,11 @@ where
     ///
     /// ```
     /// # use paceline::{Keyed, Rate};
-    /// let keyed: Keyed<&str> = Keyed::new(Rate::per_minute(1), 5);
-    /// let _ = keyed.try_acquire_many("alice", 5);
+    /// let keyed: Keyed<u64> = Keyed::new(Rate::per_minute(1), 5);
+    /// assert!(keyed.try_acquire_many(&7, 5).is_ok());
     /// let mut spent = Vec::new();
     /// keyed.for_each(|key, tokens| if tokens < 1.0 { spent.push(*key) });
-    /// assert_eq!(spent, ["alice"]);
+    /// assert_eq!(spent, [7]);
     /// ```
     pub fn for_each(&self, then: impl FnMut(&K, f64)) {
         self.table.for_each(then);
