@@ -101,7 +101,7 @@ fn run(options: &Options) {
     }
     println!("{table}");
 
-    let time = Duration::from_secs(if options.quick { 1 } else { 10 });
+    let time = Duration::from_secs(if options.quick { 1 } else { 60 });
     let shares = shares(100, 16 * MIB, time);
     let all: u64 = shares.iter().sum();
     let fair = all as f64 / shares.len() as f64;
