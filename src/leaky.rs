@@ -58,8 +58,6 @@ use tokio::time::Instant;
 /// ```
 pub struct LeakyBucket {
     limiter: Limiter,
-    /// How many may wait.
-    places: u32,
 }
 
 /// Builds a [`LeakyBucket`]: what [`LeakyBucket::builder`] returns.
@@ -83,7 +81,7 @@ impl LeakyBucket {
     /// ```
     #[must_use]
     pub fn new(rate: Rate, capacity: u32) -> Self {
-        Self { limiter: Limiter::new(rate, 1).with_places(capacity), places: capacity }
+        Self { limiter: Limiter::new(rate, 1).with_places(capacity) }
     }
 
     /// A queue of which more is said than its rate and capacity.
@@ -124,7 +122,7 @@ impl LeakyBucket {
     /// without delay and have not drained.
     #[must_use]
     pub fn capacity(&self) -> u32 {
-        self.places + (self.limiter.burst() - 1)
+        self.limiter.line().places() + (self.limiter.burst() - 1)
     }
 
     /// How full it is now, in requests: 0 to `capacity + 1`.
@@ -180,8 +178,8 @@ impl LeakyBucketBuilder {
         let Some(places) = capacity.checked_sub(delay) else {
             return Err(BuildError::DelayExceedsCapacity { delay, capacity });
         };
-        let limiter = builder.burst(delay.saturating_add(1)).build()?.with_places(places);
-        Ok(LeakyBucket { limiter, places })
+        let limiter = builder.burst(delay.saturating_add(1)).build()?;
+        Ok(LeakyBucket { limiter: limiter.with_places(places) })
     }
 }
 

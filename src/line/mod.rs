@@ -184,6 +184,11 @@ impl Line {
         Self { places, ..self }
     }
 
+    /// How many tokens may be booked beyond what can be had.
+    pub(crate) fn places(&self) -> u32 {
+        self.places
+    }
+
     /// Books the earliest tokens that can be had, if their turn comes in time. A refusal writes
     /// nothing.
     pub(crate) fn book(&self, ask: Ask) -> Result<Booking, Refusal> {
